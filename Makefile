@@ -1,0 +1,40 @@
+# The commands that people, hooks and CI all use. `make help` lists them.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup lint format test check benchmark clean
+
+help:  ## List the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY)  ## Make .venv with pinned dependencies
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[torch,dev]'
+	touch $@
+
+lint: $(READY)  ## Check format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(READY)  ## Format, and fix what the linter can fix
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: $(READY)  ## Run tests and doctests, warnings are errors
+	$(BIN)/python -m pytest
+
+check: lint test  ## Everything CI checks
+
+benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
+	$(BIN)/python benchmarks/augment.py
+	$(BIN)/python benchmarks/morph.py
+	$(BIN)/python benchmarks/numerics.py $(if $(IMAGES),--images $(IMAGES))
+
+clean:  ## Remove the environment and everything built
+	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
