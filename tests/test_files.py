@@ -1,0 +1,157 @@
+"""First and augmented layers as files."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+import mole
+from mole.errors import LayerFileError
+from mole.files.layers import load_augmented_layer, load_first_layer
+from mole.files.sealed import load_sealed, save_sealed
+from strategies import layer_cases
+
+
+def assert_same(one, other):
+    assert type(one) is type(other)
+    for name, value in vars(one).items():
+        if isinstance(value, np.ndarray):
+            assert np.array_equal(value, getattr(other, name))
+            assert value.dtype == getattr(other, name).dtype
+        else:
+            assert value == getattr(other, name)
+
+
+@pytest.fixture
+def layer(rng) -> mole.FirstLayer:
+    return mole.FirstLayer.conv(
+        rng.normal(size=(4, 3, 3, 3)).astype(np.float32),
+        rng.normal(size=4).astype(np.float32),
+        input_shape=(3, 6, 7),
+        stride=(1, 2),
+        padding=((0, 1), (2, 1)),
+        normalisation=mole.Normalisation((0.1, 0.2, 0.3), (0.4, 0.5, 0.6)),
+    )
+
+
+@pytest.fixture
+def augmented(layer) -> mole.AugmentedLayer:
+    return mole.augment(layer, mole.MorphKey.generate((3, 6, 7), kappa=2, insecure_seed=bytes(32)))
+
+
+@settings(max_examples=50)
+@given(case=layer_cases())
+def test_every_first_layer_comes_back(case, tmp_path_factory):
+    path = tmp_path_factory.mktemp("layer") / "first-layer.safetensors"
+    mole.save(case.layer, path)
+    assert_same(mole.load(path), case.layer)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_an_augmented_layer_comes_back(layer, tmp_path, dtype):
+    key = mole.MorphKey.generate((3, 6, 7), kappa=2, insecure_seed=bytes(32))
+    augmented = mole.augment(layer, key, dtype=dtype)
+    mole.save(augmented, tmp_path / "a.safetensors")
+    loaded = mole.load(tmp_path / "a.safetensors")
+    assert_same(loaded, augmented)
+    assert loaded.key_fingerprint == key.fingerprint
+    assert loaded.normalisation == layer.normalisation
+
+
+def test_any_safetensors_reader_opens_it_and_finds_nothing_secret(augmented, tmp_path):
+    mole.save(augmented, tmp_path / "a.safetensors")
+    with safe_open(tmp_path / "a.safetensors", framework="np") as file:
+        assert set(file.keys()) == {"weight", "bias"}
+        assert set(file.metadata()) == {
+            "format", "version", "input_shape", "output_shape", "kappa", "layout", "key_fingerprint",
+            "mean", "std", "sha256",
+        }  # fmt: skip
+
+
+def test_saving_again_replaces_and_leaves_nothing_beside(layer, tmp_path):
+    for _ in range(2):
+        mole.save(layer, tmp_path / "l.safetensors")
+    assert [file.name for file in tmp_path.iterdir()] == ["l.safetensors"]
+
+
+def test_a_failed_save_keeps_the_old_file(layer, tmp_path, monkeypatch):
+    path = tmp_path / "l.safetensors"
+    mole.save(layer, path)
+    before = path.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(LayerFileError, match="No space left on device"):
+        mole.save(layer, path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["l.safetensors"]
+
+
+def test_places_that_can_not_be_used_are_named(layer, tmp_path):
+    with pytest.raises(LayerFileError, match=r"nowhere/l\.safetensors can not be written"):
+        mole.save(layer, tmp_path / "nowhere" / "l.safetensors")
+    with pytest.raises(LayerFileError, match="can not be read: No such file"):
+        mole.load(tmp_path / "missing.safetensors")
+    with pytest.raises(LayerFileError, match="can not be read: Is a directory"):
+        mole.load(tmp_path)
+
+
+def test_the_wrong_kind_of_layer_is_named(layer, augmented, tmp_path):
+    mole.save(layer, tmp_path / "l")
+    mole.save(augmented, tmp_path / "a")
+    with pytest.raises(LayerFileError, match="is an augmented layer, and a first layer is needed"):
+        load_first_layer(tmp_path / "a")
+    with pytest.raises(LayerFileError, match="is a first layer, and an augmented layer is needed"):
+        load_augmented_layer(tmp_path / "l")
+
+
+def test_foreign_and_newer_files_are_named(layer, tmp_path):
+    path = tmp_path / "x.safetensors"
+    save_file({"weight": layer.weight}, path)
+    with pytest.raises(LayerFileError, match="no Morphed Learning layer: export"):
+        mole.load(path)
+    save_sealed(path, {"weight": layer.weight}, {"format": "mole-first-layer", "version": "2"})
+    with pytest.raises(LayerFileError, match=r"format version 2 .* upgrade"):
+        mole.load(path)
+    path.write_bytes(b"PK\x03\x04 this is a zip file")
+    with pytest.raises(LayerFileError, match="not a safetensors file"):
+        mole.load(path)
+    path.write_bytes(b"")
+    with pytest.raises(LayerFileError, match="not a safetensors file"):
+        mole.load(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"stride": None},
+        {"stride": "[1]"},
+        {"stride": "x"},
+        {"stride": "[[]]"},
+        {"padding": "[[1]]"},
+        {"groups": '"a"'},
+        {"input_shape": "[3, 0, 7]"},
+        {"mean": "[0.1]"},
+        {"std": None},
+        {"version": "one"},
+    ],
+)
+def test_a_sealed_header_that_makes_no_sense_is_refused(layer, tmp_path, changes):
+    path = tmp_path / "l.safetensors"
+    mole.save(layer, path)
+    tensors, metadata = load_sealed(path)
+    metadata = {name: text for name, text in {**metadata, **changes}.items() if text is not None}
+    save_sealed(path, tensors, metadata)
+    with pytest.raises(LayerFileError, match=r"l\.safetensors"):
+        mole.load(path)
+
+
+def test_a_float_type_that_no_file_holds_is_refused(layer, tmp_path):
+    wide = mole.FirstLayer.conv(layer.weight.astype(np.longdouble), None, input_shape=(3, 6, 7))
+    with pytest.raises(LayerFileError, match="float32 or float16"):
+        mole.save(wide, tmp_path / "l.safetensors")
