@@ -1,0 +1,57 @@
+"""Morphed Learning: hand over images as morphed data, with a layer that understands them.
+
+>>> import numpy as np
+>>> import mole
+>>> rng = np.random.default_rng(0)
+>>> images = rng.normal(size=(8, 3, 8, 8))
+>>> kernels = rng.normal(size=(4, 3, 3, 3))
+>>> layer = mole.FirstLayer.conv(kernels, None, input_shape=(3, 8, 8), padding=1)
+>>> key = mole.MorphKey.generate(layer.input_shape)      # the provider's secret
+>>> morphed = mole.morph(images, key)                    # looks like noise
+>>> augmented = mole.augment(layer, key)                 # gives the layer's features all the same
+>>> augmented.features(morphed).shape
+(8, 4, 8, 8)
+
+`mole.torch` puts an augmented layer into a PyTorch model; it is loaded when first used.
+"""
+
+from types import ModuleType
+
+from mole._version import __version__
+from mole.augmented import AugmentedLayer
+from mole.d2r import layer_matrix, sparse_layer_matrix
+from mole.errors import MoleError
+from mole.files import load, save
+from mole.geometry import roll, unroll, valid_kappas
+from mole.keys import MorphKey
+from mole.layer import FirstLayer
+from mole.normalisation import Normalisation
+from mole.provider import augment, morph, unmorph
+
+__all__ = [
+    "AugmentedLayer",
+    "FirstLayer",
+    "MoleError",
+    "MorphKey",
+    "Normalisation",
+    "__version__",
+    "augment",
+    "layer_matrix",
+    "load",
+    "morph",
+    "roll",
+    "save",
+    "sparse_layer_matrix",
+    "unmorph",
+    "unroll",
+    "valid_kappas",
+]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Load `mole.torch` at first use: the provider's side needs no PyTorch."""
+    if name == "torch":
+        import importlib  # noqa: PLC0415
+
+        return importlib.import_module("mole.torch")
+    raise AttributeError(f"module 'mole' has no attribute {name!r}")
