@@ -1,0 +1,114 @@
+"""Export a model's first layer for the data provider."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from torch import Tensor, nn
+
+from mole.convolve import Convolution
+from mole.errors import ParameterError, UnsupportedLayerError
+from mole.geometry import Array, Shape, unroll
+from mole.layer import FirstLayer, Padding
+from mole.normalisation import Normalisation
+from mole.torch.find import FoundLayer, find_first_layer
+
+# Relative difference between what the layer does and what its weights say; half precision is coarse.
+TOLERANCE = 2e-2
+
+Convolutional = nn.Conv1d | nn.Conv2d | nn.Conv3d
+
+
+def export_first_layer(
+    model: nn.Module,
+    input_shape: Shape,
+    *,
+    mean: Sequence[float] | None = None,
+    std: Sequence[float] | None = None,
+) -> FirstLayer:
+    """The first layer of a model, as the provider needs it.
+
+    Args:
+        model: the network, trained on similar public data.
+        input_shape: shape of one sample, such as (3, 32, 32).
+        mean: what the network expects to be subtracted from each channel, on a scale of 0 to 1.
+        std: what it expects each channel to be divided by.
+
+    Raises:
+        UnsupportedLayerError: with every reason why the model has no first layer to replace.
+    """
+    if (mean is None) != (std is None):
+        raise ParameterError("a normalisation needs both mean and std: give both or none")
+    normalisation = None if mean is None or std is None else Normalisation(tuple(mean), tuple(std))
+    found = find_first_layer(model, input_shape)
+    layer = describe(found, normalisation)
+    _check_against_run(layer, found)
+    return layer
+
+
+def describe(found: FoundLayer, normalisation: Normalisation | None) -> FirstLayer:
+    """A found layer's weights and hyper-parameters, without PyTorch."""
+    module, input_shape = found.module, tuple(found.batch.shape[1:])
+    if isinstance(module, nn.Linear):
+        return FirstLayer.linear(
+            _numpy(module.weight), _bias(module), input_shape=input_shape, normalisation=normalisation
+        )
+    if not isinstance(module, Convolutional):
+        raise UnsupportedLayerError(
+            f"{found.name} can not be exported", [f"it is a {type(module).__name__} already"]
+        )
+    if module.padding_mode != "zeros":
+        raise UnsupportedLayerError(
+            f"{found.name} can not be exported",
+            [f"its padding_mode is '{module.padding_mode}', and only 'zeros' is supported"],
+        )
+    return FirstLayer.conv(
+        _numpy(module.weight),
+        _bias(module),
+        input_shape=input_shape,
+        stride=module.stride,
+        padding=_padding(module, added=found.padding),
+        dilation=module.dilation,
+        groups=module.groups,
+        normalisation=normalisation,
+    )
+
+
+def _padding(module: Convolutional, *, added: Padding) -> Padding:
+    """Zeros before and after each axis: the layer's own, and those that the model added before it."""
+    if module.padding == "valid":
+        own = [(0, 0) for _ in module.kernel_size]
+    elif module.padding == "same":  # the odd one goes after, as in PyTorch
+        totals = [d * (k - 1) for d, k in zip(module.dilation, module.kernel_size, strict=True)]
+        own = [(total // 2, total - total // 2) for total in totals]
+    else:
+        own = [(int(side), int(side)) for side in module.padding]
+    pairs = zip(own, added or [(0, 0)] * len(own), strict=True)
+    return tuple((own[0] + more[0], own[1] + more[1]) for own, more in pairs)
+
+
+def _check_against_run(layer: FirstLayer, found: FoundLayer) -> None:
+    """The exported layer must do what the model's layer did: a forward() of its own would not."""
+    features = Convolution(layer, dtype=np.float32)(unroll(_numpy(found.batch)))
+    features = features.reshape(len(features), *layer.output_shape)
+    if layer.bias is not None:
+        features = features + layer.bias.reshape(-1, *(1,) * len(layer.output_grid))
+    seen = _numpy(found.features)
+    if seen.shape != features.shape or not _close(features, seen):
+        raise UnsupportedLayerError(
+            f"{found.name} can not be exported",
+            [f"this {type(found.module).__name__} computes something else than its weights say"],
+        )
+
+
+def _close(ours: Array, seen: Array) -> bool:
+    return float(np.linalg.norm(ours - seen)) <= TOLERANCE * float(np.linalg.norm(seen)) + 1e-6
+
+
+def _bias(module: nn.Linear | Convolutional) -> Array | None:
+    return None if module.bias is None else _numpy(module.bias)
+
+
+def _numpy(tensor: Tensor) -> Array:
+    """A 32-bit copy on the CPU: exact for half precision, and all that a first layer needs."""
+    array: Array = tensor.detach().float().cpu().numpy().copy()
+    return array

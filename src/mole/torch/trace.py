@@ -1,0 +1,156 @@
+"""Follow a model's input while the model runs: which layers take it, and what else touches it.
+
+A module's place among the attributes says nothing about when it runs, so the model is run on a random
+batch. Below autograd every operation passes a dispatcher that tells which tensors it reads. A tensor that
+shares memory with the input, or that is a plain or zero-padded copy of it, still is the input.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from mole.layer import Padding
+from mole.torch.module import AugmentedModule
+
+LINEAR_LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, AugmentedModule)
+
+# These keep every value and the order of elements, and change at most shape, precision or memory.
+_SAME_VALUES = {
+    "alias", "clone", "contiguous", "detach", "lift_fresh", "reshape", "squeeze", "to", "_to_copy",
+    "unsqueeze", "_unsafe_view", "view", "_reshape_alias", "_reshape_copy", "view_copy",
+}  # fmt: skip
+
+
+class Call(NamedTuple):
+    """A linear layer's call with the input: the zeros that stood around the input, and the result."""
+
+    padding: Padding
+    output: Tensor
+
+
+@dataclass
+class Trace:
+    """What happened to the input.
+
+    Attributes:
+        taken_by: for each linear layer that took the input, by name, its calls.
+        called_otherwise: names of linear layers that were called with something else.
+        touched: operations outside linear layers that read the input, as 'operation in module'.
+    """
+
+    taken_by: dict[str, list[Call]] = field(default_factory=dict)
+    called_otherwise: set[str] = field(default_factory=set)
+    touched: list[str] = field(default_factory=list)
+
+
+def trace_input(model: nn.Module, batch: Tensor) -> Trace:
+    """Run the model on a batch, in evaluation mode and without gradients, and follow the batch."""
+    follower = _Follower(batch)
+    with ExitStack() as stack:
+        stack.enter_context(_evaluating(model))
+        stack.enter_context(torch.no_grad())
+        for name, module in model.named_modules():
+            entering = module.register_forward_pre_hook(follower.entering(name), with_kwargs=True)
+            stack.callback(entering.remove)
+            leaving = module.register_forward_hook(follower.leaving(name), always_call=True)
+            stack.callback(leaving.remove)
+        stack.enter_context(follower)
+        model(batch)
+    return follower.trace
+
+
+class _Follower(TorchDispatchMode):
+    def __init__(self, batch: Tensor) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.trace = Trace()
+        self._kept: list[Tensor] = []  # alive until the end, so that no other tensor gets their memory
+        self._padding_of: dict[int, Padding] = {}  # of each memory that holds the input
+        self._modules: list[tuple[str, nn.Module]] = []
+        self._linear_layer: nn.Module | None = None  # the one that is running
+        self._taken: Padding | None = None  # what it took, if it took the input
+        self._follow(batch, ())
+
+    def entering(self, name: str) -> Any:
+        def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            self._modules.append((name, module))
+            if self._linear_layer is None and isinstance(module, LINEAR_LAYERS):
+                self._linear_layer = module
+                self._taken = self._input_among((args, kwargs))
+
+        return hook
+
+    def leaving(self, name: str) -> Any:
+        def hook(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+            self._modules.pop()
+            if self._linear_layer is not module:
+                return
+            self._linear_layer = None
+            if self._taken is None:
+                self.trace.called_otherwise.add(name)
+            else:
+                self.trace.taken_by.setdefault(name, []).append(Call(self._taken, output))
+
+        return hook
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        output = func(*args, **kwargs)
+        padding = self._input_among((args, kwargs))
+        if self._linear_layer is None and padding is not None:
+            operation = func.overloadpacket.__name__
+            added = _zeros_added(args) if operation == "constant_pad_nd" else None
+            if operation in _SAME_VALUES:
+                self._follow(output, padding)
+            elif added is not None and not padding:
+                self._follow(output, added)
+            else:
+                self._note(operation)
+        return output
+
+    def _follow(self, tensor: Tensor, padding: Padding) -> None:
+        self._kept.append(tensor)
+        self._padding_of[_memory(tensor)] = padding
+
+    def _input_among(self, arguments: Any) -> Padding | None:
+        """The padding around the input, if it is among the arguments; None if it is not."""
+        tensors = (leaf for leaf in tree_leaves(arguments) if isinstance(leaf, Tensor))
+        return next((self._padding_of[m] for m in map(_memory, tensors) if m in self._padding_of), None)
+
+    def _note(self, operation: str) -> None:
+        where = next((name for name, _ in reversed(self._modules) if name), "")
+        kind = type(self._modules[-1][1]).__name__ if self._modules else "the model"
+        self.trace.touched.append(f"{operation} in {where + ' ' if where else ''}({kind})")
+
+
+def _zeros_added(args: tuple[Any, ...]) -> Padding | None:
+    """(before, after) of each axis but the first two, or None for any other padding."""
+    tensor, sides, *value = args
+    pairs: Padding = tuple(zip(sides[::2], sides[1::2], strict=True))[::-1]
+    axes: int = tensor.ndim - 2
+    if len(pairs) > axes or min(sides) < 0 or any(value):
+        return None
+    return ((0, 0),) * (axes - len(pairs)) + pairs
+
+
+def _memory(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode for a while; each module gets its own mode back."""
+    training = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in training.items():
+            module.training = mode
