@@ -1,0 +1,43 @@
+"""The application: its commands, and how errors reach the user."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from mole._version import __version__
+from mole.cli.info import info
+from mole.errors import MoleError
+
+app = typer.Typer(
+    help="Hand images over as morphed data. It is obfuscation, not encryption.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,  # its tracebacks show local variables, and those may be secret
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(info)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mole {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
+def main() -> None:
+    """Run the command line: the entry point of the command `mole`."""
+    try:
+        app()
+    except MoleError as error:
+        typer.echo(f"mole: {error}", err=True)
+        sys.exit(1)

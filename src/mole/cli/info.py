@@ -1,0 +1,96 @@
+"""`mole info`: what a layer or a key holds, without showing a secret."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mole.augmented import AugmentedLayer
+from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
+from mole.files import load
+from mole.keys import MorphKey
+from mole.keys.age import is_age_file
+from mole.layer import FirstLayer
+from mole.normalisation import Normalisation
+
+
+def info(
+    file: Annotated[Path, typer.Argument(help="A first layer, an augmented layer or a key.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    passphrase_file: PassphraseFileOption = None,
+    identity: IdentityOption = None,
+) -> None:
+    """Show what a layer file or a key holds; of a key, its parameters and fingerprint only.
+
+    Example: mole info first-layer.safetensors
+    """
+    if is_age_file(file):
+        facts = _key_facts(open_key(file, passphrase_file, identity))
+    else:
+        layer = load(file)
+        facts = _first_layer_facts(layer) if isinstance(layer, FirstLayer) else _augmented_facts(layer)
+    typer.echo(json.dumps(facts) if as_json else _table(facts))
+
+
+def _key_facts(key: MorphKey) -> dict[str, Any]:
+    return {
+        "what": "key",
+        "fingerprint": key.fingerprint,
+        "input shape": key.input_shape,
+        "kappa": key.kappa,
+        "core": key.core,
+        "layout": key.parameters.layout,
+    }
+
+
+def _first_layer_facts(layer: FirstLayer) -> dict[str, Any]:
+    return {
+        "what": "first layer",
+        "kind": layer.kind,
+        "input shape": layer.input_shape,
+        "output shape": layer.output_shape,
+        "kernel": layer.kernel,
+        "stride": layer.stride,
+        "padding": layer.padding,
+        "dilation": layer.dilation,
+        "groups": layer.groups,
+        "bias": layer.bias is not None,
+        "dtype": layer.weight.dtype.name,
+        **_normalisation_facts(layer.normalisation),
+    }
+
+
+def _augmented_facts(layer: AugmentedLayer) -> dict[str, Any]:
+    return {
+        "what": "augmented layer",
+        "input shape": layer.input_shape,
+        "output shape": layer.output_shape,
+        "kappa": layer.kappa,
+        "layout": layer.layout,
+        "bias": layer.bias is not None,
+        "dtype": layer.matrix.dtype.name,
+        "bytes": layer.matrix.nbytes,
+        "key fingerprint": layer.key_fingerprint,
+        **_normalisation_facts(layer.normalisation),
+    }
+
+
+def _normalisation_facts(normalisation: Normalisation | None) -> dict[str, Any]:
+    if normalisation is None:
+        return {"normalisation": None}
+    return {"mean": normalisation.mean, "std": normalisation.std}
+
+
+def _table(facts: Mapping[str, Any]) -> str:
+    width = max(map(len, facts))
+    return "\n".join(f"{name:<{width}}  {_words(value)}" for name, value in facts.items())
+
+
+def _words(value: object) -> str:
+    if isinstance(value, tuple):
+        return " x ".join(map(str, value)) if value else "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
