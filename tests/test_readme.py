@@ -1,0 +1,86 @@
+"""The README is true: its code runs, its numbers are those of the benchmarks, its links lead somewhere."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def result(name: str) -> dict:
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def test_the_quick_start_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert len(blocks) == 4
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    assert names["logits"].shape == (100, 10)
+
+
+def test_the_table_of_errors_is_the_benchmarks():
+    rows = {row["core"]: row for row in result("numerics")["rows"] if row["kappa"] == 1}
+    assert len(rows) == 4
+    for core, row in rows.items():
+        values = [row[name] for name in ("condition", "float32", "float16", "int8")]
+        cells = [f"{v['median'] if isinstance(v, dict) else v:.1e}" for v in values]
+        shown = re.search(rf"^\| `?{re.escape(core)}`?.*?\| (.*) \|$", README, flags=re.MULTILINE)
+        assert shown is not None, core
+        assert shown[1].split(" | ") == cells
+
+
+def test_the_speeds_are_the_benchmarks():
+    augment, morph = result("augment"), {row["kappa"]: row for row in result("morph")["kappas"]}
+    words = " ".join(README.split())
+    for sentence in (
+        f"built in {augment['seconds']['augment']['median_s']:.2f} s, "
+        f"{augment['times_faster_than_paper_dense_product']:.0f} times faster",
+        f"a peak of {augment['memory']['peak_over_result']:.1f} times the result's memory",
+        f"bare matrix product ({100 * morph[1]['share_of_bare_product']:.0f} % of its speed)",
+        f"{morph[1]['images_per_s']:,} CIFAR images a second at kappa = 1, "
+        f"{morph[12]['images_per_s']:,} at kappa = 12",
+    ):
+        assert sentence in words
+
+
+def test_the_targets_are_met_by_the_committed_results():
+    augment, morph = result("augment"), result("morph")["kappas"]
+    assert augment["times_faster_than_paper_dense_product"] >= 15
+    assert augment["memory"]["peak_over_result"] <= 1.5
+    assert morph[0]["share_of_bare_product"] >= 0.85
+    speeds = [row["times_faster_than_kappa_1"] for row in morph]
+    assert speeds == sorted(speeds)
+
+
+@pytest.mark.parametrize(
+    "document", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/format.md"]
+)
+def test_links_lead_somewhere(document):
+    path = ROOT / document
+    targets = re.findall(r"\]\(([^)#]+)\)", path.read_text())
+    for target in targets:
+        assert target.startswith("https://") or (path.parent / target).exists(), target
+
+
+def test_every_dependency_has_its_reason():
+    tomllib = pytest.importorskip("tomllib")
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for requirement in [*project["dependencies"], *project["optional-dependencies"]["torch"]]:
+        name = re.match(r"[a-z]+", requirement)[0]
+        assert re.search(rf"^\| {name}\b.*\| .+ \|$", README, flags=re.MULTILINE), name
+
+
+def test_make_targets_of_the_documents_exist():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for document in ("README.md", "CONTRIBUTING.md"):
+        assert set(re.findall(r"\bmake ([a-z]+)\b(?=[ `\n])", (ROOT / document).read_text())) <= {
+            *targets, "a", "sure",
+        }  # fmt: skip
