@@ -14,7 +14,7 @@ setup: $(READY)  ## Make .venv with pinned dependencies
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[torch,dev]'
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --editable '.[torch,dev]'
 	touch $@
 
 lint: $(READY)  ## Check format, lint and types

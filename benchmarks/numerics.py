@@ -2,7 +2,8 @@
 
 Relative error of the augmented layer's features against the plain layer's in 64 bits, for morphed data
 stored in 32 bits, 16 bits, or 8 bits with a scale for each element. The augmented layer is stored in 32
-bits throughout. The core of uniform numbers is not one of ours: it is what drawing every element from uniform(0, 1) would give. Random cores vary from draw to draw: median and range of five.
+bits throughout. The core of uniform numbers is not one of ours: it is what drawing every element from
+uniform(0, 1) would give. Random cores vary from draw to draw: median and range of five.
 
 With --images FILE.npz (an array of uint8 images, n x 32 x 32 x 3) it runs on those; otherwise on made-up
 images with the spectrum of photographs.
