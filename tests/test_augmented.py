@@ -53,7 +53,7 @@ def vgg_layer(rng: np.random.Generator) -> mole.FirstLayer:
 def test_features_at_cifar_size_are_accurate_in_32_bits(rng, core, limit, kappa):
     torch = pytest.importorskip("torch")
     layer = vgg_layer(rng)
-    sample = smooth_images(rng, 4096, (3, 32, 32)) if core == "whitened" else None
+    sample = smooth_images(rng, 6200, (3, 32, 32)) if core == "whitened" else None
     key = mole.MorphKey.generate(
         layer.input_shape, kappa=kappa, core=core, sample=sample, insecure_seed=SEED
     )
@@ -79,8 +79,20 @@ def test_what_does_not_fit_is_refused(rng):
     with pytest.raises(ShapeError, match="make a key for this layer"):
         mole.augment(layer, mole.MorphKey.generate((3, 8, 9), insecure_seed=SEED))
     key = mole.MorphKey.generate((3, 8, 8), insecure_seed=SEED)
-    with pytest.raises(ParameterError, match="float32 or float16"):
-        mole.augment(layer, key, dtype="int8")
+    for dtype in ("int8", "bfloat16", "nonsense"):
+        with pytest.raises(ParameterError, match="float32 or float16"):
+            mole.augment(layer, key, dtype=dtype)
+    augmented = mole.augment(layer, key)
+    with pytest.raises(ParameterError, match="AugmentedLayer can not be augmented"):
+        mole.augment(augmented, key)
+    for shape in ((2, 8, 8, 3), (2, 8, 3, 8), (2, 5)):
+        with pytest.raises(ShapeError, match=r"expected \(batch, 3, 8, 8\)"):
+            augmented.features(np.zeros(shape))
+    biased = mole.FirstLayer.conv(layer.weight, np.full(8, 1e6), input_shape=(3, 8, 8))
+    with pytest.raises(ShapeError, match="do not fit in float16"):
+        mole.augment(biased, key, dtype="float16")
+    with pytest.raises(ShapeError, match="do not fit in float32"):
+        mole.augment(mole.FirstLayer.conv(1e39 * layer.weight, None, input_shape=(3, 8, 8)), key)
     huge = mole.FirstLayer.conv(1e6 * layer.weight, None, input_shape=(3, 8, 8))
     with pytest.raises(ShapeError, match="do not fit in float16"):
         mole.augment(huge, key, dtype="float16")

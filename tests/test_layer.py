@@ -31,6 +31,13 @@ def test_numbers_stand_for_every_axis():
         ({"weight": np.ones((4, 3, 3, 3), dtype=np.int8)}, "int8"),
         ({"weight": np.ones((4, 3, 3, 3, 3, 3))}, "not that of a Linear"),
         ({"weight": np.ones((0, 3, 3, 3))}, "not that of a Linear"),
+        ({"stride": 1.5}, "whole numbers"),
+        ({"stride": None}, "whole numbers"),
+        ({"padding": "same"}, "whole numbers"),
+        ({"padding": ((1, 2, 3), (1, 2, 3))}, "whole numbers"),
+        ({"groups": None}, "whole numbers"),
+        ({"bias": [None] * 4}, "bias is object"),
+        ({"padding": 10**9, "stride": 10**9}, "too large"),
         ({"normalisation": Normalisation((0.5,), (0.5,))}, "normalisation has 1 channels"),
     ],
 )
@@ -39,6 +46,34 @@ def test_an_unusable_convolution_is_refused_with_its_reason(changes, reason):
     weight, bias = arguments.pop("weight"), arguments.pop("bias")
     with pytest.raises(UnsupportedLayerError, match=reason):
         FirstLayer.conv(weight, bias, **arguments)
+
+
+def test_numbers_and_lists_of_any_kind_are_taken():
+    layer = FirstLayer.conv(WEIGHT.tolist(), [0.0] * 4, input_shape=[3, 8, 8], stride=np.int64(2))
+    assert layer.stride == (2, 2)
+    assert layer.output_shape == (4, 3, 3)
+
+
+def test_plain_data_comes_from_images_with_or_without_a_normalisation():
+    images = np.full((2, 3, 8, 8), 255, dtype=np.uint8)
+    layer = FirstLayer.conv(WEIGHT, None, input_shape=(3, 8, 8))
+    assert np.allclose(layer.plain(images), 1)
+    shifted = Normalisation((0.5,) * 3, (0.5,) * 3)
+    layer = FirstLayer.conv(WEIGHT, None, input_shape=(3, 8, 8), normalisation=shifted)
+    assert np.allclose(layer.plain(images), 1)
+    assert np.allclose(layer.plain(0 * images), -1)
+
+
+def test_the_fingerprint_follows_every_number():
+    layers = [
+        FirstLayer.conv(WEIGHT, None, input_shape=(3, 8, 8)),
+        FirstLayer.conv(WEIGHT, None, input_shape=(3, 8, 9)),
+        FirstLayer.conv(WEIGHT, None, input_shape=(3, 8, 8), padding=1),
+        FirstLayer.conv(WEIGHT, np.zeros(4), input_shape=(3, 8, 8)),
+        FirstLayer.conv(np.nextafter(WEIGHT, 2), None, input_shape=(3, 8, 8)),
+    ]
+    assert len({layer.fingerprint for layer in layers}) == 5
+    assert layers[0].fingerprint == FirstLayer.conv(WEIGHT, None, input_shape=(3, 8, 8)).fingerprint
 
 
 def test_all_reasons_come_at_once():

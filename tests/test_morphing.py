@@ -83,6 +83,11 @@ def test_a_batch_that_can_not_be_morphed_is_refused():
         mole.morph(batch, key)
     with pytest.raises(ShapeError, match="do not fit in float16"):
         mole.morph(np.full((1, 1, 4, 4), 6e4, dtype=np.float16), key)
+    with pytest.raises(ShapeError, match="do not fit in float32"):
+        mole.morph(np.full((1, 1, 4, 4), 3e38, dtype=np.float32), key)
+    for wrong in ([[1.0]], None, "images"):
+        with pytest.raises(ShapeError, match="not a NumPy array"):
+            mole.morph(wrong, key)
 
 
 def test_impossible_parameters_are_refused(rng):
@@ -96,5 +101,31 @@ def test_impossible_parameters_are_refused(rng):
         make_key((1, 4, 4), core="whitened")
     with pytest.raises(ParameterError, match="a sample is for core='whitened'"):
         make_key((1, 4, 4), sample=rng.normal(size=(9, 1, 4, 4)))
-    with pytest.raises(ParameterError, match="32 bytes, not 3"):
-        mole.MorphKey.generate((1, 4, 4), insecure_seed=b"abc")
+    for seed in (b"abc", 32, "a" * 32):
+        with pytest.raises(ParameterError, match="a seed is 32 bytes"):
+            mole.MorphKey.generate((1, 4, 4), insecure_seed=seed)
+    with pytest.raises(ParameterError, match="more than 2147483648 elements"):
+        make_key((1, 999_999_937, 999_999_937))
+
+
+def test_a_core_that_hides_nothing_is_refused():
+    with pytest.raises(ParameterError, match="hides next to nothing: use kappa = 4 or less"):
+        mole.MorphKey.generate((1, 8, 8), kappa=64)
+    with pytest.raises(ParameterError, match="give larger samples"):
+        mole.MorphKey.generate((3, 2, 2))
+
+
+@pytest.mark.parametrize(
+    ("sample", "reason"),
+    [
+        (np.zeros((40, 1, 4, 4), dtype=np.uint8), "the sample is uint8"),
+        (np.full((40, 1, 4, 4), np.nan), "sample 0 of the sample has a NaN"),
+        ([[1.0]], "the sample is a list"),
+        (np.array(["a"]), "not a float type"),
+        (np.zeros((40, 1, 4, 5)), "expected"),
+        (np.zeros((20, 1, 4, 4)), "at least 32 blocks"),
+    ],
+)
+def test_a_sample_that_is_no_plain_data_is_refused(sample, reason):
+    with pytest.raises(ShapeError, match=reason):
+        make_key((1, 4, 4), core="whitened", sample=sample)

@@ -30,5 +30,9 @@ def test_images_that_do_not_fit_are_refused():
     grey = Normalisation((0.5,), (0.5,))
     with pytest.raises(ShapeError, match="1 channels"):
         grey.apply(np.zeros((2, 3, 4, 4)))
+    with pytest.raises(ShapeError, match="far above 1"):
+        grey.apply(np.full((2, 1, 4, 4), 255.0))
+    with pytest.raises(ShapeError, match="not a NumPy array"):
+        grey.apply([[1.0]])
     with pytest.raises(ShapeError, match="int64"):
         grey.apply(np.zeros((2, 1, 4, 4), dtype=np.int64))

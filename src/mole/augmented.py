@@ -5,6 +5,7 @@ built by convolving M^-1, in chunks, on every core of the machine, and C never e
 """
 
 import os
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import cast
@@ -12,14 +13,24 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from mole.convolve import Convolution
+from mole.convolve import Convolution, add_bias
 from mole.errors import ParameterError, ShapeError
-from mole.geometry import Array, FloatType, Shape, element_count
+from mole.geometry import (
+    Array,
+    FloatType,
+    Shape,
+    block_size,
+    check_floats,
+    check_shape,
+    element_count,
+    rows_of,
+)
 from mole.layer import FirstLayer
 from mole.morphing.morphing import Morphing, narrow
 from mole.normalisation import Normalisation
 
 DTYPES = ("float32", "float16", "float64")
+FINGERPRINT = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +57,9 @@ class AugmentedLayer:
     normalisation: Normalisation | None = None
 
     def __post_init__(self) -> None:
+        for name in ("input_shape", "output_shape"):
+            object.__setattr__(self, name, check_shape(getattr(self, name)))
+        block_size(self.input_shape, self.kappa)
         expected = (element_count(self.input_shape), element_count(self.output_shape))
         if self.matrix.shape != expected:
             raise ShapeError(
@@ -54,14 +68,13 @@ class AugmentedLayer:
             )
         if self.bias is not None and self.bias.shape != self.output_shape[:1]:
             raise ShapeError(f"a bias of shape {self.bias.shape} does not fit {self.output_shape}")
+        if not FINGERPRINT.fullmatch(self.key_fingerprint):
+            raise ParameterError("a key's fingerprint has 32 hexadecimal digits, and this one has not")
 
     def features(self, morphed: Array) -> Array:
         """Features of morphed samples, (b, *input_shape) to (b, *output_shape): the reference in NumPy."""
-        rows = morphed.reshape(len(morphed), -1)
-        features: Array = (rows @ self.matrix).reshape(len(rows), *self.output_shape)
-        if self.bias is not None:
-            features = features + self.bias.reshape(-1, *(1,) * (len(self.output_shape) - 1))
-        return features
+        rows = rows_of(check_floats(morphed), self.input_shape)
+        return add_bias((rows @ self.matrix).reshape(len(rows), *self.output_shape), self.bias)
 
 
 def build_augmented_layer(
@@ -73,16 +86,14 @@ def build_augmented_layer(
     dtype: npt.DTypeLike = np.float32,
 ) -> AugmentedLayer:
     """Augment a first layer: output channel c shows what the first layer's channel_order[c] shows."""
-    stored = cast(FloatType, np.dtype(dtype))
-    if stored.name not in DTYPES:
-        raise ParameterError(f"an augmented layer is stored as {' or '.join(DTYPES)}, not {stored}")
+    stored = _stored_type(dtype)
     if layer.input_shape != morphing.input_shape:
         raise ShapeError(
             f"the first layer takes samples of shape {layer.input_shape} "
             f"and the key morphs {morphing.input_shape}: make a key for this layer"
         )
     matrix = _convolved_inverse(layer, morphing, channel_order, stored)
-    bias = None if layer.bias is None else layer.bias[channel_order].astype(stored)
+    bias = None if layer.bias is None else narrow(layer.bias[channel_order], stored)
     return AugmentedLayer(
         matrix=matrix,
         bias=bias,
@@ -93,6 +104,16 @@ def build_augmented_layer(
         key_fingerprint=key_fingerprint,
         normalisation=layer.normalisation,
     )
+
+
+def _stored_type(dtype: npt.DTypeLike) -> FloatType:
+    try:
+        stored = np.dtype(dtype)
+    except TypeError:
+        stored = None
+    if stored is None or stored.name not in DTYPES:
+        raise ParameterError(f"an augmented layer is stored as {' or '.join(DTYPES)}, not {dtype}")
+    return cast(FloatType, stored)
 
 
 def _convolved_inverse(
@@ -106,18 +127,20 @@ def _convolved_inverse(
     elements = element_count(layer.input_shape)
     positions = element_count(layer.output_grid)
     matrix = _allocate((elements, layer.channels, positions), stored, layer)
+    shared = Convolution(layer, dtype=compute, channel_order=channel_order)
 
     def fill(span: range) -> None:
-        convolution = Convolution(layer, dtype=compute, channel_order=channel_order)
+        convolution = shared.twin()
         for start in range(span.start, span.stop, convolution.rows_at_once):
             stop = min(start + convolution.rows_at_once, span.stop)
             rows = morphing.inverse_rows(start, stop, dtype=compute)
             if stored == compute:
-                convolution(rows, out=matrix[start:stop])
+                narrow(convolution(rows, out=matrix[start:stop]), stored)  # checks that it fits
             else:
                 matrix[start:stop] = narrow(convolution(rows), stored)
 
-    threads = min(_usable_cores(), elements)
+    # A Linear layer's product is large enough for BLAS to share it out by itself.
+    threads = min(_usable_cores(), elements) if layer.kernel else 1
     edges = [elements * index // threads for index in range(threads + 1)]
     morphing.inverse_rows(0, 1, dtype=compute)  # casts the inverse once, before threads want it
     with ThreadPoolExecutor(threads) as pool:

@@ -1,16 +1,17 @@
 """Runs a first layer in NumPy, as fast as matrix products allow.
 
 `np.matmul` releases the interpreter's lock, so several threads can each run a `Convolution` of
-their own; its buffers are sized for the cache and made once.
+their own: the weight is shared, and the buffers, sized for the cache, are made once for each.
 """
 
+import copy
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
-from mole.geometry import Array, Shape, element_count
+from mole.geometry import Array, Shape, element_count, unroll
 from mole.layer import FirstLayer
 
 # Columns gathered at a time: about what a core's second-level cache holds.
@@ -34,30 +35,42 @@ class Convolution:
         dtype: npt.DTypeLike,
         channel_order: npt.NDArray[np.intp] | None = None,
     ) -> None:
-        weight = layer.ungrouped_weight.astype(dtype)
+        weight = layer.ungrouped_weight
         if channel_order is not None:
             weight = weight[channel_order]
         self._layer = layer
-        self._weight = weight.reshape(layer.channels, -1)
+        with np.errstate(over="ignore"):
+            self._weight = weight.astype(dtype, copy=False).reshape(layer.channels, -1)
         self._positions = element_count(layer.output_grid)
         column_bytes = self._weight.shape[1] * self._positions * self._weight.itemsize
         self.rows_at_once = max(1, BUFFER_BYTES // column_bytes)
-        if layer.kernel:
-            self._padded = np.zeros((self.rows_at_once, *_padded_shape(layer)), weight.dtype)
-            self._windows = _windows(self._padded, layer)
-            self._columns = np.empty(self._windows.shape, weight.dtype)
+        self._make_buffers()
+
+    def twin(self) -> "Convolution":
+        """The same convolution with buffers of its own, for another thread."""
+        twin = copy.copy(self)
+        twin._make_buffers()
+        return twin
+
+    def _make_buffers(self) -> None:
+        if self._layer.kernel:
+            dtype = self._weight.dtype
+            self._padded = np.zeros((self.rows_at_once, *_padded_shape(self._layer)), dtype)
+            self._windows = _windows(self._padded, self._layer)
+            self._columns = np.empty(self._windows.shape, dtype)
 
     def __call__(self, rows: Array, out: Array | None = None) -> Array:
         """Features of row vectors: (b, elements) to (b, channels, output positions)."""
         if out is None:
             shape = (len(rows), self._layer.channels, self._positions)
             out = np.empty(shape, self._weight.dtype)
-        if not self._layer.kernel:
-            np.matmul(rows, self._weight.T, out=out[:, :, 0])
-            return out
-        for start in range(0, len(rows), self.rows_at_once):
-            part = slice(start, start + self.rows_at_once)
-            self._convolve(rows[part], out[part])
+        with np.errstate(over="ignore", invalid="ignore"):  # callers check what comes out
+            if not self._layer.kernel:
+                np.matmul(rows, self._weight.T, out=out[:, :, 0])
+                return out
+            for start in range(0, len(rows), self.rows_at_once):
+                part = slice(start, start + self.rows_at_once)
+                self._convolve(rows[part], out[part])
         return out
 
     def _convolve(self, rows: Array, out: Array) -> None:
@@ -73,6 +86,23 @@ class Convolution:
         edges = [*range(0, self._positions, POSITIONS_PER_PRODUCT), self._positions]
         for start, stop in pairwise(edges):
             np.matmul(self._weight, columns[:, :, start:stop], out=out[:, :, start:stop])
+
+
+def features_of(
+    layer: FirstLayer, batch: Array, *, channel_order: npt.NDArray[np.intp] | None = None
+) -> Array:
+    """What the whole layer makes of plain samples: (b, *input_shape) to (b, *output_shape)."""
+    linear = Convolution(layer, dtype=batch.dtype, channel_order=channel_order)(unroll(batch))
+    bias = layer.bias if layer.bias is None or channel_order is None else layer.bias[channel_order]
+    return add_bias(linear.reshape(len(batch), *layer.output_shape), bias)
+
+
+def add_bias(features: Array, bias: Array | None) -> Array:
+    """Features, (b, channels, *grid), with a number added to each channel."""
+    if bias is None:
+        return features
+    added: Array = features + bias.astype(features.dtype).reshape(-1, *(1,) * (features.ndim - 2))
+    return added
 
 
 def _padded_shape(layer: FirstLayer) -> Shape:

@@ -7,7 +7,9 @@
     ├── CoreError              a morphing matrix that is singular or badly conditioned
     ├── FileError              a file that is missing, damaged, foreign or too new
     │   ├── KeyFileError       ... of a key
-    │   └── LayerFileError     ... of a first or an augmented layer
+    │   ├── LayerFileError     ... of a first or an augmented layer
+    │   ├── SourceError        ... of the provider's data
+    │   └── DeliveryError      ... of a delivery
     └── MissingExtraError      an optional part that is not installed
 
 A message says what was wrong, where, and what to do; it never shows a secret.
@@ -50,6 +52,14 @@ class KeyFileError(FileError):
 
 class LayerFileError(FileError):
     """A layer file that can not be read or written."""
+
+
+class SourceError(FileError):
+    """Data that can not be read or used."""
+
+
+class DeliveryError(FileError):
+    """A delivery that can not be made, read or trusted."""
 
 
 class MissingExtraError(MoleError):

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from mole.errors import ParameterError, ShapeError
 
+MAX_ELEMENTS = 1 << 31  # of a sample: far beyond what can be morphed, and quick to factor
+
 Array = npt.NDArray[np.floating[Any]]
 FloatType = np.dtype[np.floating[Any]]
 Shape = tuple[int, ...]
@@ -44,7 +46,28 @@ def check_shape(shape: Shape) -> Shape:
         raise ParameterError(
             f"input shape {shape!r} can not be used: give positive whole numbers such as (3, 32, 32)"
         )
+    if element_count(checked) > MAX_ELEMENTS:
+        raise ParameterError(f"input shape {checked[:8]} has more than {MAX_ELEMENTS} elements")
     return checked
+
+
+def check_floats(batch: Any, what: str = "the batch") -> Array:
+    """The same array, or an error where it is no NumPy array of floats."""
+    if not isinstance(batch, np.ndarray):
+        raise ShapeError(f"{what} is a {type(batch).__name__}, not a NumPy array: convert it first")
+    if not np.issubdtype(batch.dtype, np.floating):
+        raise ShapeError(
+            f"{what} is {batch.dtype}, not a float type: normalise images first (`Normalisation.apply`)"
+        )
+    return batch
+
+
+def check_finite(rows: Array, what: str = "the batch") -> Array:
+    """The same rows, or an error that names the first with a NaN or an infinity."""
+    if not np.isfinite(rows).all():
+        bad = int(np.flatnonzero(~np.isfinite(rows.reshape(len(rows), -1)).all(axis=1))[0])
+        raise ShapeError(f"sample {bad} of {what} has a NaN or an infinity: remove it")
+    return rows
 
 
 def unroll(batch: Array) -> Array:
@@ -109,8 +132,10 @@ def block_size(input_shape: Shape, kappa: int) -> int:
     mole.errors.ParameterError: kappa = 7 does not divide the 3072 elements of a 3x32x32 input: \
 use 2, 3, 4, 6 or 8
     """
+    if not isinstance(kappa, int | np.integer):
+        raise ParameterError(f"kappa is a whole number, not {kappa!r}")
     elements = element_count(input_shape)
-    if isinstance(kappa, int | np.integer) and kappa >= 1 and elements % kappa == 0:
+    if kappa >= 1 and elements % kappa == 0:
         return int(elements // kappa)
     shape_text = "x".join(map(str, input_shape))
     near = _nearest(valid_kappas(input_shape), kappa)
@@ -119,9 +144,8 @@ use 2, 3, 4, 6 or 8
     )
 
 
-def _nearest(values: tuple[int, ...], wanted: object, count: int = 5) -> str:
+def _nearest(values: tuple[int, ...], wanted: int, count: int = 5) -> str:
     """The few values closest to the one asked for, as words: '3, 4 or 6'."""
-    centre = wanted if isinstance(wanted, int | float) else 1
-    chosen = sorted(sorted(values, key=lambda value: abs(value - centre))[:count])
+    chosen = sorted(sorted(values, key=lambda value: abs(value - wanted))[:count])
     *head, last = map(str, chosen)
     return f"{', '.join(head)} or {last}" if head else last

@@ -4,12 +4,18 @@ One description covers Conv1d, Conv2d, Conv3d and Linear. A Linear layer is the 
 spatial axes: every element of the sample is a channel of its own.
 """
 
+import hashlib
+import math
+import operator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mole.errors import UnsupportedLayerError
-from mole.geometry import Array, Shape, check_shape, element_count
+from mole.geometry import MAX_ELEMENTS, Array, Shape, check_shape, element_count
 from mole.normalisation import Normalisation
 
 MAX_SPATIAL_AXES = 3
@@ -60,14 +66,19 @@ class FirstLayer:
         normalisation: Normalisation | None = None,
     ) -> "FirstLayer":
         """A convolution; numbers stand for every axis, as in PyTorch."""
-        axes = weight.ndim - 2
+        axes = np.ndim(weight) - 2
+        try:
+            stride, dilation = _per_axis(stride, axes), _per_axis(dilation, axes)
+            padding = _padding_pairs(padding, axes)
+        except TypeError:
+            raise _unusable(["stride, padding and dilation must be whole numbers"]) from None
         return cls(
             weight=weight,
             bias=bias,
-            input_shape=tuple(input_shape),
-            stride=_per_axis(stride, axes),
-            padding=_padding_pairs(padding, axes),
-            dilation=_per_axis(dilation, axes),
+            input_shape=input_shape,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
             groups=groups,
             normalisation=normalisation,
         )
@@ -82,21 +93,24 @@ class FirstLayer:
         normalisation: Normalisation | None = None,
     ) -> "FirstLayer":
         """A Linear layer on the flattened sample."""
-        return cls(weight, bias, tuple(input_shape), (), (), (), normalisation=normalisation)
+        return cls(weight, bias, input_shape, (), (), (), normalisation=normalisation)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "input_shape", check_shape(self.input_shape))
+        for name in ("weight", "bias"):
+            array = getattr(self, name)
+            object.__setattr__(self, name, None if array is None else np.asarray(array))
+        try:
+            for name in ("stride", "dilation"):
+                object.__setattr__(self, name, tuple(map(_whole, getattr(self, name))))
+            pairs = tuple((_whole(before), _whole(after)) for before, after in self.padding)
+            object.__setattr__(self, "padding", pairs)
+            object.__setattr__(self, "groups", _whole(self.groups))
+        except (TypeError, ValueError):
+            raise _unusable(["stride, padding, dilation and groups must be whole numbers"]) from None
         problems = _problems(self)
         if problems:
-            raise UnsupportedLayerError("this first layer can not be used", problems)
-        if self.normalisation is not None and len(self.normalisation.mean) != self.input_shape[0]:
-            raise UnsupportedLayerError(
-                "this first layer can not be used",
-                [
-                    f"its normalisation has {len(self.normalisation.mean)} channels "
-                    f"and its input {self.input_shape[0]}"
-                ],
-            )
+            raise _unusable(problems)
 
     @property
     def kind(self) -> str:
@@ -138,6 +152,24 @@ class FirstLayer:
         """Shape of one sample's features: (beta, n, n) in the paper."""
         return (self.channels, *self.output_grid)
 
+    def plain(self, images: npt.NDArray[Any]) -> Array:
+        """Plain data from images, (b, *input_shape) of uint8 or of floats between 0 and 1.
+
+        They are brought to a scale of 0 to 1, and normalised if the developer said how.
+        """
+        channels = self.input_shape[0]
+        as_they_are = Normalisation((0.0,) * channels, (1.0,) * channels)
+        return (self.normalisation or as_they_are).apply(images)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A name for this layer: 32 hexadecimal digits of a digest of its numbers."""
+        digest = hashlib.sha256(repr((self.input_shape, self.stride, self.padding, self.dilation)).encode())
+        digest.update(repr((self.groups, self.weight.shape, self.normalisation)).encode())
+        for array in (self.weight, self.bias):
+            digest.update(b"-" if array is None else array.astype("<f8").tobytes())
+        return digest.hexdigest()[:32]
+
     @property
     def ungrouped_weight(self) -> Array:
         """The weight with groups written out as zeros: (channels, input channels, *kernel)."""
@@ -152,12 +184,21 @@ class FirstLayer:
 
 
 def _per_axis(value: int | Shape, axes: int) -> Shape:
-    return (value,) * axes if isinstance(value, int) else tuple(value)
+    return (value,) * axes if isinstance(value, int | np.integer) else tuple(value)
 
 
 def _padding_pairs(value: int | Shape | Padding, axes: int) -> Padding:
-    sides = [value] * axes if isinstance(value, int) else value
-    return tuple((side, side) if isinstance(side, int) else side for side in sides)
+    sides = [value] * axes if isinstance(value, int | np.integer) else value
+    return tuple((side, side) if isinstance(side, int | np.integer) else side for side in sides)
+
+
+def _whole(value: object) -> int:
+    """A whole number as a plain int; a number with a fraction, or no number, is a TypeError."""
+    return operator.index(value)  # type: ignore[arg-type]
+
+
+def _unusable(problems: list[str]) -> UnsupportedLayerError:
+    return UnsupportedLayerError("this first layer can not be used", problems)
 
 
 def _problems(layer: FirstLayer) -> list[str]:
@@ -165,19 +206,25 @@ def _problems(layer: FirstLayer) -> list[str]:
     weight, axes = layer.weight, layer.weight.ndim - 2
     if not 0 <= axes <= MAX_SPATIAL_AXES or weight.size == 0:
         return [f"a weight of shape {weight.shape} is not that of a Linear, Conv1d, Conv2d or Conv3d layer"]
-    problems = []
-    if not np.issubdtype(weight.dtype, np.floating):
-        problems.append(f"its weight is {weight.dtype}, not a float type")
-    elif not np.isfinite(weight).all():
-        problems.append("its weight has a NaN or an infinity")
+    problems = _number_problems("weight", weight)
     if layer.bias is not None:
         if layer.bias.shape != (layer.channels,):
             problems.append(f"its bias has shape {layer.bias.shape}, not ({layer.channels},)")
-        elif not np.isfinite(layer.bias).all():
-            problems.append("its bias has a NaN or an infinity")
+        problems += _number_problems("bias", layer.bias)
+    normalisation, channels = layer.normalisation, layer.input_shape[0]
+    if normalisation is not None and len(normalisation.mean) != channels:
+        problems.append(
+            f"its normalisation has {len(normalisation.mean)} channels and its input {channels}"
+        )
     if axes == 0:
         return problems + _linear_problems(layer)
     return problems + _convolution_problems(layer, axes)
+
+
+def _number_problems(what: str, array: Array) -> list[str]:
+    if not np.issubdtype(array.dtype, np.floating):
+        return [f"its {what} is {array.dtype}, not a float type"]
+    return [] if np.isfinite(array).all() else [f"its {what} has a NaN or an infinity"]
 
 
 def _linear_problems(layer: FirstLayer) -> list[str]:
@@ -212,6 +259,11 @@ def _convolution_problems(layer: FirstLayer, axes: int) -> list[str]:
         problems.append("stride and dilation must be at least 1")
     if min((side for pair in layer.padding for side in pair), default=0) < 0:
         problems.append("padding must not be negative")
-    if not problems and min(layer.output_grid) < 1:
+    if problems:
+        return problems
+    if min(layer.output_grid) < 1:
         problems.append(f"its kernel {layer.kernel} is larger than its padded input {layer.grid}")
+    padded = [side + sum(pair) for side, pair in zip(layer.grid, layer.padding, strict=True)]
+    if math.prod(padded) * layer.input_channels > MAX_ELEMENTS:
+        problems.append(f"its padding makes an input of {padded}, which is too large")
     return problems

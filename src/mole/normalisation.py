@@ -9,6 +9,8 @@ import numpy.typing as npt
 from mole.errors import ParameterError, ShapeError
 from mole.geometry import Array
 
+FAR_FROM_ONE = 2.0  # resampling may overshoot a little; pixels up to 255 do not
+
 
 @dataclass(frozen=True)
 class Normalisation:
@@ -26,7 +28,7 @@ class Normalisation:
     def __post_init__(self) -> None:
         try:
             mean, std = (tuple(float(x) for x in values) for values in (self.mean, self.std))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ParameterError("mean and std are sequences of numbers, one a channel") from None
         if not mean or len(mean) != len(std):
             raise ParameterError(f"mean has {len(mean)} values and std {len(std)}: give one a channel")
@@ -37,6 +39,8 @@ class Normalisation:
 
     def apply(self, images: npt.NDArray[Any]) -> Array:
         """Plain data from images: (b, channels, ...) of uint8, or of floats between 0 and 1."""
+        if not isinstance(images, np.ndarray):
+            raise ShapeError(f"images are a {type(images).__name__}, not a NumPy array: convert them first")
         if images.ndim < 2 or images.shape[1] != len(self.mean):
             raise ShapeError(
                 f"images of shape {images.shape} do not have the {len(self.mean)} channels "
@@ -44,6 +48,8 @@ class Normalisation:
             )
         if images.dtype != np.uint8 and not np.issubdtype(images.dtype, np.floating):
             raise ShapeError(f"images are {images.dtype}: give uint8, or floats between 0 and 1")
+        if images.dtype != np.uint8 and images.size and np.abs(images).max() > FAR_FROM_ONE:
+            raise ShapeError("images are floats far above 1: divide by their largest value, or give uint8")
         dtype = np.float32 if images.dtype == np.uint8 else images.dtype
         scale = 255.0 if images.dtype == np.uint8 else 1.0
         per_channel = (len(self.mean),) + (1,) * (images.ndim - 2)

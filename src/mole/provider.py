@@ -3,6 +3,7 @@
 import numpy.typing as npt
 
 from mole.augmented import AugmentedLayer, build_augmented_layer
+from mole.errors import ParameterError
 from mole.geometry import Array
 from mole.keys import MorphKey
 from mole.layer import FirstLayer
@@ -30,6 +31,10 @@ def augment(layer: FirstLayer, key: MorphKey, *, dtype: npt.DTypeLike = "float32
 
     Its channels come in the key's secret order. `dtype` is how it is stored: 'float16' halves it.
     """
+    if not isinstance(key, MorphKey):
+        raise ParameterError(f"a {type(key).__name__} is no key: call augment(layer, key)")
+    if not isinstance(layer, FirstLayer):
+        raise ParameterError(f"a {type(layer).__name__} can not be augmented: give a first layer")
     return build_augmented_layer(
         layer,
         key.morphing,

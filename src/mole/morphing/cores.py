@@ -9,12 +9,13 @@ where those come from is the key's business.
 
 import math
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
 from mole.errors import CoreError
 from mole.geometry import Array
-from mole.morphing.whitening import Whitening
+from mole.morphing.whitening import SPECTRUM_FLOOR, Whitening
 
 CORE_KINDS = ("orthogonal", "whitened", "gaussian")
 
@@ -40,6 +41,9 @@ class Core:
         """The condition number in the 2-norm, estimated from below to a few per cent."""
         return _largest_singular_value(self.matrix) * _largest_singular_value(self.inverse)
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Core is secret and never pickled, because pickles lie in clear")
+
     def __repr__(self) -> str:
         return f"Core({self.size}x{self.size}, secret)"
 
@@ -61,8 +65,8 @@ def whitened_core(normal: Array, whitening: Whitening) -> Core:
     """An orthogonal core after a whitening: morphed data has the identity as covariance."""
     rotation = orthogonal_core(normal)
     whiten = whitening.matrix.astype(np.float64)
-    core = Core(whiten @ rotation.matrix, rotation.inverse @ np.linalg.inv(whiten))
-    return _checked(core, condition_limit=1.1 * whitening.condition_limit)
+    core = Core(whiten @ rotation.matrix, rotation.inverse @ _inverse(whiten))
+    return _checked(core, condition_limit=1.1 / math.sqrt(SPECTRUM_FLOOR))
 
 
 def gaussian_core(normal: Array) -> Core:
@@ -72,11 +76,14 @@ def gaussian_core(normal: Array) -> Core:
     """
     size = len(normal)
     matrix = normal / math.sqrt(size)
+    return _checked(Core(matrix, _inverse(matrix)), condition_limit=GAUSSIAN_CONDITION_PER_SIDE * size)
+
+
+def _inverse(matrix: Array) -> Array:
     try:
-        inverse = np.linalg.inv(matrix)
+        return np.linalg.inv(matrix)
     except np.linalg.LinAlgError:
         raise CoreError("the core can not be inverted: generate another key") from None
-    return _checked(Core(matrix, inverse), condition_limit=GAUSSIAN_CONDITION_PER_SIDE * size)
 
 
 def _checked(core: Core, *, condition_limit: float) -> Core:

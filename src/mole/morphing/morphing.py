@@ -5,11 +5,21 @@ cutting it into kappa blocks and multiplying each by the core: one matrix produc
 """
 
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 import numpy as np
 
 from mole.errors import ShapeError
-from mole.geometry import Array, FloatType, Shape, block_size, element_count, rows_of
+from mole.geometry import (
+    Array,
+    FloatType,
+    Shape,
+    block_size,
+    check_finite,
+    check_floats,
+    element_count,
+    rows_of,
+)
 from mole.morphing.cores import Core
 
 LAYOUTS = ("rows",)
@@ -50,11 +60,11 @@ class Morphing:
         return rows
 
     def _multiply(self, batch: Array, which: str) -> Array:
-        compute = _compute_dtype(batch.dtype)
-        rows = rows_of(batch, self.input_shape)
-        _refuse_non_finite(rows)
+        compute = compute_dtype(check_floats(batch).dtype)
+        rows = check_finite(rows_of(batch, self.input_shape))  # one bad element would spread over its block
         blocks = rows.reshape(-1, self.core.size).astype(compute, copy=False)
-        product = blocks @ self._cast(which, compute)
+        with np.errstate(over="ignore", invalid="ignore"):  # `narrow` says it better
+            product = blocks @ self._cast(which, compute)
         return narrow(product, batch.dtype).reshape(batch.shape)
 
     def _cast(self, which: str, dtype: FloatType) -> Array:
@@ -63,32 +73,22 @@ class Morphing:
             self._casts[which, dtype] = getattr(self.core, which).astype(dtype, copy=False)
         return self._casts[which, dtype]
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Morphing is secret and never pickled, because pickles lie in clear")
+
     def __repr__(self) -> str:
         return f"Morphing(input_shape={self.input_shape}, kappa={self.kappa}, secret)"
 
 
 def narrow(values: Array, dtype: FloatType) -> Array:
     """Values in a dtype that may be smaller, or an error where they do not fit in it."""
-    if values.dtype == dtype:
-        return values
     with np.errstate(over="ignore"):
-        narrowed = values.astype(dtype)
+        narrowed = values.astype(dtype, copy=False)
     if not np.isfinite(narrowed).all():
-        raise ShapeError(f"values up to {np.abs(values).max():.3g} do not fit in {dtype}: use float32")
+        raise ShapeError(f"values do not fit in {dtype}: use a larger float type, or smaller values")
     return narrowed
 
 
-def _compute_dtype(dtype: FloatType) -> FloatType:
+def compute_dtype(dtype: FloatType) -> FloatType:
     """Products run in 32 or 64 bits, whatever the data is stored in: half precision is slower."""
-    if not np.issubdtype(dtype, np.floating):
-        raise ShapeError(
-            f"the batch is {dtype}, not a float type: normalise images first (`Normalisation.apply`)"
-        )
     return np.dtype(np.float64) if dtype.itemsize >= 8 else np.dtype(np.float32)
-
-
-def _refuse_non_finite(rows: Array) -> None:
-    # One bad element would spread over its whole block and never be noticed again.
-    if not np.isfinite(rows).all():
-        bad = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
-        raise ShapeError(f"sample {bad} of the batch has a NaN or an infinity: remove it")

@@ -1,19 +1,19 @@
 """Whitening: what a core needs to know of the data so that morphed data shows no covariance."""
 
 import hashlib
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from mole.errors import ParameterError, ShapeError
+from mole.errors import ShapeError
 from mole.geometry import Array
 
 # Directions with less variance than this share of the largest are treated as if they had it: it
 # bounds the condition number by 1000 and keeps the noise of near-constant pixels small.
 SPECTRUM_FLOOR = 1e-6
+BLOCKS_PER_SIDE = 2
 BLOCKS_AT_ONCE = 4096
 
 
@@ -27,7 +27,6 @@ class Whitening:
     """
 
     matrix: npt.NDArray[np.float32]
-    floor: float = SPECTRUM_FLOOR
 
     def __post_init__(self) -> None:
         matrix = self.matrix
@@ -39,28 +38,32 @@ class Whitening:
             raise ShapeError("the whitening has a NaN or an infinity")
 
     @classmethod
-    def estimate(cls, blocks: Array, *, floor: float = SPECTRUM_FLOOR) -> "Whitening":
+    def estimate(cls, blocks: Array) -> "Whitening":
         """From blocks of plain data, (n, q): every block that the core will meet is a sample.
+
+        It takes at least 2 q blocks: with fewer, directions that the sample never shows would be blown up
+        in all other data, and give more away than without whitening.
 
         >>> blocks = np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, -1.0], [0.0, 1.0]])
         >>> Whitening.estimate(blocks).matrix
         array([[0.70710677, 0.        ],
                [0.        , 1.4142135 ]], dtype=float32)
         """
-        if not 0 < floor < 1:
-            raise ParameterError(f"the spectrum floor is a share between 0 and 1, not {floor}")
-        covariance = _covariance(blocks)
-        variances, directions = np.linalg.eigh(covariance)
+        count, side = blocks.shape
+        if count < BLOCKS_PER_SIDE * side:
+            raise ShapeError(
+                f"a whitened core of side {side} learns from at least {BLOCKS_PER_SIDE * side} blocks, and "
+                f"the sample has {count}: give more images, a larger kappa, or use core='orthogonal'"
+            )
+        try:
+            variances, directions = np.linalg.eigh(_covariance(blocks))
+        except np.linalg.LinAlgError:
+            raise ShapeError("the sample's covariance can not be computed: are its values sane?") from None
         if not variances[-1] > 0:
             raise ShapeError("the sample has no variance: give different images to whiten with")
-        kept = np.maximum(variances, floor * variances[-1])
+        kept = np.maximum(variances, SPECTRUM_FLOOR * variances[-1])
         matrix = (directions / np.sqrt(kept)) @ directions.T
-        return cls(((matrix + matrix.T) / 2).astype(np.float32), floor)
-
-    @property
-    def condition_limit(self) -> float:
-        """The largest condition number that the floor allows."""
-        return 1 / math.sqrt(self.floor)
+        return cls(((matrix + matrix.T) / 2).astype(np.float32))
 
     @cached_property
     def digest(self) -> str:
@@ -73,13 +76,9 @@ class Whitening:
 
 def _covariance(blocks: Array) -> npt.NDArray[np.float64]:
     """Covariance about the mean, accumulated in 64 bits without a 64-bit copy of the blocks."""
-    if blocks.ndim != 2 or len(blocks) < 2:
-        raise ShapeError("the sample is too small: give at least two images to whiten with")
     mean = blocks.mean(axis=0, dtype=np.float64)
     total = np.zeros((blocks.shape[1], blocks.shape[1]))
     for start in range(0, len(blocks), BLOCKS_AT_ONCE):
         centred = blocks[start : start + BLOCKS_AT_ONCE].astype(np.float64) - mean
         total += centred.T @ centred
-    if not np.isfinite(total).all():
-        raise ShapeError("the sample has a NaN or an infinity: remove that image")
     return total / len(blocks)
