@@ -95,6 +95,9 @@ def test_a_failed_save_keeps_the_old_file(layer, tmp_path, monkeypatch):
 def test_places_that_can_not_be_used_are_named(layer, tmp_path):
     with pytest.raises(LayerFileError, match=r"nowhere/l\.safetensors can not be written"):
         mole.save(layer, tmp_path / "nowhere" / "l.safetensors")
+    mole.MorphKey.generate((1, 4, 4)).save(tmp_path / "provider.key", "passphrase")
+    with pytest.raises(LayerFileError, match=r"provider\.key is a key"):
+        mole.load(tmp_path / "provider.key")
     with pytest.raises(LayerFileError, match="can not be read: No such file"):
         mole.load(tmp_path / "missing.safetensors")
     with pytest.raises(LayerFileError, match="can not be read: Is a directory"):
@@ -116,13 +119,13 @@ def test_foreign_and_newer_files_are_named(layer, tmp_path):
     with pytest.raises(LayerFileError, match="no Morphed Learning layer: export"):
         mole.load(path)
     save_sealed(path, {"weight": layer.weight}, {"format": "mole-first-layer", "version": "2"})
-    with pytest.raises(LayerFileError, match=r"format version 2 .* upgrade"):
+    with pytest.raises(LayerFileError, match=r"format version '2' .* upgrade"):
         mole.load(path)
     path.write_bytes(b"PK\x03\x04 this is a zip file")
-    with pytest.raises(LayerFileError, match="not a safetensors file"):
+    with pytest.raises(LayerFileError, match="not a layer file"):
         mole.load(path)
     path.write_bytes(b"")
-    with pytest.raises(LayerFileError, match="not a safetensors file"):
+    with pytest.raises(LayerFileError, match="not a layer file"):
         mole.load(path)
 
 
@@ -139,6 +142,14 @@ def test_foreign_and_newer_files_are_named(layer, tmp_path):
         {"mean": "[0.1]"},
         {"std": None},
         {"version": "one"},
+        {"version": "2.0"},
+        {"version": " 1"},
+        {"version": "0"},
+        {"version": None},
+        {"stride": "[Infinity, 1]"},
+        {"stride": "[1.9, 1]"},
+        {"groups": "Infinity"},
+        {"mean": "[1" + "0" * 400 + ", 1, 1]"},
     ],
 )
 def test_a_sealed_header_that_makes_no_sense_is_refused(layer, tmp_path, changes):
@@ -149,6 +160,53 @@ def test_a_sealed_header_that_makes_no_sense_is_refused(layer, tmp_path, changes
     save_sealed(path, tensors, metadata)
     with pytest.raises(LayerFileError, match=r"l\.safetensors"):
         mole.load(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"input_shape": "[-3, -6, 7]"},
+        {"kappa": "-5"},
+        {"kappa": "1.0"},
+        {"layout": '"stars"'},
+        {"key_fingerprint": '"\\u001b[2Jhello"'},
+        {"key_fingerprint": "7"},
+    ],
+)
+def test_a_sealed_augmented_layer_that_makes_no_sense_is_refused(augmented, tmp_path, changes):
+    path = tmp_path / "a.safetensors"
+    mole.save(augmented, path)
+    tensors, metadata = load_sealed(path)
+    save_sealed(path, tensors, {**metadata, **changes})
+    with pytest.raises(LayerFileError, match=r"a\.safetensors"):
+        mole.load(path)
+
+
+@pytest.mark.parametrize("matrix", [np.int8, np.nan])
+def test_numbers_that_are_none_are_refused(augmented, tmp_path, matrix):
+    path = tmp_path / "a.safetensors"
+    mole.save(augmented, path)
+    tensors, metadata = load_sealed(path)
+    weight = tensors["weight"]
+    tensors["weight"] = weight.astype(np.int8) if matrix is np.int8 else weight * np.float32(matrix)
+    save_sealed(path, tensors, metadata)
+    with pytest.raises(LayerFileError, match=r"NaN|format"):
+        mole.load(path)
+
+
+def test_what_is_no_layer_is_not_saved(tmp_path):
+    with pytest.raises(LayerFileError, match=r"a MorphKey is no layer; .* key\.save"):
+        mole.save(mole.MorphKey.generate((1, 4, 4)), tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_layer_file_is_made_to_be_handed_over(layer, tmp_path):
+    previous = os.umask(0o022)
+    try:
+        mole.save(layer, tmp_path / "l.safetensors")
+    finally:
+        os.umask(previous)
+    assert (tmp_path / "l.safetensors").stat().st_mode & 0o777 == 0o644
 
 
 def test_a_float_type_that_no_file_holds_is_refused(layer, tmp_path):

@@ -113,6 +113,41 @@ def test_a_folder_that_is_not_there_is_named(key, tmp_path):
         mole.MorphKey.load(tmp_path / "nowhere", "x")
 
 
+def test_an_interrupted_save_leaves_nothing_behind(whitened_key, tmp_path, monkeypatch):
+    from mole.keys import key as module
+
+    write, written = module.write_secret, []
+
+    def interrupted(path: Path, content: bytes) -> None:
+        if written:
+            raise KeyboardInterrupt
+        write(path, content)
+        written.append(path)
+
+    monkeypatch.setattr(module, "write_secret", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        whitened_key.save(tmp_path / "provider.key", recipients=[RECIPIENT])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_file_systems_without_links_hold_keys_too(key, tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    key.save(tmp_path / "provider.key", recipients=[RECIPIENT])
+    assert [file.name for file in tmp_path.iterdir()] == ["provider.key"]
+    assert same(mole.MorphKey.load(tmp_path / "provider.key", identities=[str(IDENTITY)]), key)
+
+
+def test_an_armoured_whitening_opens_too(whitened_key, tmp_path):
+    whitened_key.save(tmp_path / "w.key", recipients=[RECIPIENT])
+    path = tmp_path / "w.key.whitening"
+    content = pyrage.decrypt(path.read_bytes(), [IDENTITY])
+    path.write_bytes(pyrage.encrypt(content, [IDENTITY.to_public()], armored=True))
+    assert same(mole.MorphKey.load(tmp_path / "w.key", identities=[str(IDENTITY)]), whitened_key)
+
+
 def test_a_full_disk_leaves_nothing_behind(whitened_key, tmp_path, monkeypatch):
     written = []
 
@@ -131,8 +166,11 @@ def test_a_key_is_never_stored_in_clear(key, tmp_path):
     for arguments in ({}, {"passphrase": ""}, {"passphrase": "x", "recipients": [RECIPIENT]}):
         with pytest.raises(ParameterError):
             key.save(tmp_path / "provider.key", **arguments)
-    with pytest.raises(ParameterError, match="not an age recipient"):
-        key.save(tmp_path / "provider.key", recipients=["age1nonsense"])
+    for recipients in (["age1nonsense"], [str(IDENTITY)], ["my passphrase"], [None], RECIPIENT):
+        with pytest.raises(ParameterError, match="recipient") as caught:
+            key.save(tmp_path / "provider.key", recipients=recipients)
+        for secret in (str(IDENTITY)[20:28], "my passphrase"):
+            assert secret not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -168,7 +206,7 @@ def test_what_is_no_key_is_said(tmp_path):
         with pytest.raises(KeyFileError, match=words):
             mole.MorphKey.load(path, identities=[str(IDENTITY)])
     path.write_bytes(b"in clear")
-    with pytest.raises(KeyFileError, match="not an age file"):
+    with pytest.raises(KeyFileError, match=r"not a key \(an age file\)"):
         mole.MorphKey.load(path, "x")
     path.write_bytes(b"x" * 70_000)
     with pytest.raises(KeyFileError, match="too large"):
@@ -180,6 +218,7 @@ def test_what_is_no_key_is_said(tmp_path):
     [
         ("kappa: 2", "kappa: 4", "fingerprint does not match"),
         ("kappa: 2", "kappa: 5", "kappa = 5 does not divide"),
+        ("input-shape: 1x4x4", "input-shape: " + "x".join(["999999937"] * 200), "more than"),
         ("kappa: 2", "kappa: two", "its line 'kappa'"),
         ("core: orthogonal", "core: magic", "its line 'core'"),
         ("core: orthogonal", "core: whitened", "missing or unknown"),
@@ -214,14 +253,17 @@ def test_the_text_is_short_and_readable(key):
     assert read_key_text(text.encode(), "x") == (key.parameters, SEED)
 
 
-def test_the_secret_does_not_show(key, whitened_key):
-    for one in (key, whitened_key):
+def test_the_secret_does_not_show(key, rng):
+    sample = rng.normal(size=(50, 1, 4, 4))
+    whitened = mole.MorphKey.generate((1, 4, 4), core="whitened", sample=sample, insecure_seed=SEED)
+    for one in (key, whitened):
         for shown in (repr(one), str(one), f"{one}", repr(one.morphing), repr(one.parameters)):
             assert SEED.hex() not in shown
             assert repr(SEED) not in shown
             assert str(one.morphing.core.matrix[0, 0])[:8] not in shown
-    with pytest.raises(TypeError, match="never pickled"):
-        pickle.dumps(key)
+    for secret in (key, key.morphing, key.morphing.core):
+        with pytest.raises(TypeError, match="never pickled"):
+            pickle.dumps(secret)
 
 
 @needs_age

@@ -3,7 +3,7 @@
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -15,7 +15,7 @@ def written_beside(path: Path) -> Iterator[Path]:
         yield temporary
         _flush(temporary)
         temporary.replace(path)
-        _flush(path.parent)
+        _flush_names(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -23,24 +23,46 @@ def written_beside(path: Path) -> Iterator[Path]:
 def write_secret(path: Path, content: bytes) -> None:
     """Write a file that only its owner can read, and that must not exist yet.
 
-    A file that is already there is never touched: `FileExistsError` then.
+    It appears under its name at once and complete: as a second name of a finished file. A file that is
+    there already is never touched: `FileExistsError` then.
     """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        _write_new(temporary, content)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without second names, as on many memory sticks
+            _write_new(path, content)
+        _flush_names(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_new(path: Path, content: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        _flush(path.parent)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
 
 
 def _flush(path: Path) -> None:
-    """Make a file, or the names in a folder, survive a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Make a file survive a power cut."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _flush_names(folder: Path) -> None:
+    """Make the names in a folder survive a power cut, where the system can do that."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -6,30 +6,36 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mole.augmented import DTYPES, AugmentedLayer
-from mole.errors import LayerFileError, MoleError
+from mole.errors import LayerFileError, MoleError, ShapeError
 from mole.files.sealed import load_sealed, read_metadata, save_sealed
 from mole.geometry import Array
 from mole.layer import FirstLayer
 from mole.morphing import LAYOUTS
+from mole.morphing.morphing import narrow
 from mole.normalisation import Normalisation
 
 FIRST_LAYER = "mole-first-layer"
 AUGMENTED_LAYER = "mole-augmented-layer"
 VERSION = 1
+ROWS_AT_ONCE = 256
 
 
 def save(layer: FirstLayer | AugmentedLayer, path: str | PathLike[str]) -> None:
     """Write a first layer or an augmented layer as safetensors; a file of that name is replaced."""
     if isinstance(layer, FirstLayer):
         form, weight, fields = FIRST_LAYER, layer.weight, _first_layer_fields(layer)
+    elif not isinstance(layer, AugmentedLayer):
+        raise LayerFileError(f"{path}: a {type(layer).__name__} is no layer; a key is saved with key.save")
     else:
         form, weight, fields = AUGMENTED_LAYER, layer.matrix, _augmented_layer_fields(layer)
     if weight.dtype.name not in DTYPES:
         raise LayerFileError(f"{path}: a layer is stored as {' or '.join(DTYPES)}, not {weight.dtype}")
     tensors = {"weight": weight}
     if layer.bias is not None:
-        tensors["bias"] = layer.bias.astype(weight.dtype)
+        tensors["bias"] = narrow(layer.bias, weight.dtype)
     if layer.normalisation is not None:
         fields["mean"], fields["std"] = layer.normalisation.mean, layer.normalisation.std
     metadata = {name: json.dumps(value) for name, value in fields.items()}
@@ -45,11 +51,12 @@ def load(path: str | PathLike[str]) -> FirstLayer | AugmentedLayer:
         fields = {name: json.loads(text) for name, text in metadata.items() if name != "format"}
         if set(tensors) not in ({"weight"}, {"weight", "bias"}):
             raise ValueError("unexpected tensors")
+        _check_numbers(tensors)
         make = _first_layer if form == FIRST_LAYER else _augmented_layer
         return make(tensors["weight"], tensors.get("bias"), fields)
     except MoleError as error:
         raise LayerFileError(f"{path} does not describe a usable layer: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
         raise LayerFileError(
             f"{path} has a header that does not follow the format: ask its sender for another"
         ) from None
@@ -73,18 +80,27 @@ def load_augmented_layer(path: str | PathLike[str]) -> AugmentedLayer:
 
 def _check_form(path: Path) -> str:
     metadata = read_metadata(path)
-    form, version = metadata.get("format"), metadata.get("version", "")
+    form, version = metadata.get("format"), metadata.get("version", "none")
     if form not in (FIRST_LAYER, AUGMENTED_LAYER):
         raise LayerFileError(
             f"{path} is a safetensors file, but no Morphed Learning layer: "
             "export the first layer of a model with mole.torch.export_first_layer"
         )
-    if version.isascii() and version.isdigit() and int(version[:9]) > VERSION:
+    if version != str(VERSION):
         raise LayerFileError(
-            f"{path} has format version {version[:9]} and this program knows {VERSION}: "
+            f"{path} has format version {version[:9]!r} and this program knows {VERSION}: "
             "upgrade morphed-learning"
         )
     return form
+
+
+def _check_numbers(tensors: Mapping[str, Array]) -> None:
+    for tensor in tensors.values():
+        if tensor.dtype.name not in DTYPES:
+            raise ValueError("unexpected number type")
+        for start in range(0, len(tensor), ROWS_AT_ONCE):
+            if not np.isfinite(tensor[start : start + ROWS_AT_ONCE]).all():
+                raise ShapeError("its numbers have a NaN or an infinity")
 
 
 def _first_layer_fields(layer: FirstLayer) -> dict[str, Any]:
@@ -103,11 +119,11 @@ def _first_layer(weight: Array, bias: Array | None, fields: Mapping[str, Any]) -
     return FirstLayer(
         weight=weight,
         bias=bias,
-        input_shape=_integers(fields["input_shape"]),
-        stride=_integers(fields["stride"]),
-        padding=tuple((int(before), int(after)) for before, after in fields["padding"]),
-        dilation=_integers(fields["dilation"]),
-        groups=int(fields["groups"]),
+        input_shape=fields["input_shape"],
+        stride=tuple(fields["stride"]),
+        padding=tuple((before, after) for before, after in fields["padding"]),
+        dilation=tuple(fields["dilation"]),
+        groups=fields["groups"],
         normalisation=_normalisation(fields),
     )
 
@@ -128,18 +144,14 @@ def _augmented_layer(weight: Array, bias: Array | None, fields: Mapping[str, Any
     return AugmentedLayer(
         matrix=weight,
         bias=bias,
-        input_shape=_integers(fields["input_shape"]),
-        output_shape=_integers(fields["output_shape"]),
-        kappa=int(fields["kappa"]),
+        input_shape=fields["input_shape"],
+        output_shape=fields["output_shape"],
+        kappa=fields["kappa"],
         layout=fields["layout"],
-        key_fingerprint=str(fields["key_fingerprint"]),
+        key_fingerprint=fields["key_fingerprint"],
         normalisation=_normalisation(fields),
     )
 
 
 def _normalisation(fields: Mapping[str, Any]) -> Normalisation | None:
     return Normalisation(fields["mean"], fields["std"]) if "mean" in fields else None
-
-
-def _integers(values: Any) -> tuple[int, ...]:
-    return tuple(int(value) for value in values)

@@ -7,6 +7,7 @@ opens the file.
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,13 +22,14 @@ from mole.geometry import Array
 
 MAX_HEADER_BYTES = 1 << 20
 BLANK = "0" * 64
-DTYPES = {"F16", "F32", "F64"}
 
 _SEAL = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 
 def save_sealed(path: Path, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
     """Write tensors and metadata, replacing a file of that name only when all is written."""
+    if not path.parent.is_dir():
+        raise LayerFileError(f"{path} can not be written: the folder {path.parent} does not exist")
     contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     try:
         with written_beside(path) as temporary:
@@ -36,7 +38,8 @@ def save_sealed(path: Path, tensors: Mapping[str, Array], metadata: Mapping[str,
             with temporary.open("r+b") as file:
                 file.seek(position)
                 file.write(digest.encode())
-    except (OSError, SafetensorError) as error:
+            temporary.chmod(0o666 & ~_umask())  # made to be handed over, not 0600
+    except (OSError, ValueError, SafetensorError) as error:
         raise LayerFileError(f"{path} can not be written: {_reason(error)}") from None
 
 
@@ -89,8 +92,16 @@ def _header(start: bytes, path: Path) -> bytes:
     """The length field and the JSON header, from the first bytes of a file."""
     length = int.from_bytes(start[:8], "little")
     if not 2 <= length <= MAX_HEADER_BYTES or len(start) < 8 + length:
-        raise LayerFileError(f"{path} is not a safetensors file, or it is cut off: get an undamaged copy")
+        if start.startswith((b"age-encryption.org/", b"-----BEGIN AGE")):
+            raise LayerFileError(f"{path} is a key, and a layer is needed here")
+        raise LayerFileError(f"{path} is not a layer file, or it is cut off: get an undamaged copy")
     return start[: 8 + length]
+
+
+def _umask() -> int:
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
 
 
 def _damaged(path: Path) -> LayerFileError:

@@ -1,5 +1,7 @@
 """MorphKey: the provider's secret, from which the core and the channel order follow."""
 
+import hmac
+import math
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,9 +15,18 @@ import numpy.typing as npt
 
 from mole.errors import CoreError, KeyFileError, ParameterError
 from mole.files.beside import write_secret
-from mole.geometry import Array, Shape, block_size, check_shape, rows_of, valid_kappas
+from mole.geometry import (
+    Array,
+    Shape,
+    block_size,
+    check_finite,
+    check_floats,
+    check_shape,
+    rows_of,
+    valid_kappas,
+)
 from mole.keys.age import decrypt, encrypt, read_limited
-from mole.keys.derivation import SEED_BYTES, normal_matrix, permutation
+from mole.keys.derivation import SEED_BYTES, WordStream, derive_bytes, normal_matrix, permutation
 from mole.keys.text import KeyParameters, read_key_text, write_key_text
 from mole.keys.whitening_file import read_whitening, whitening_path, write_whitening
 from mole.morphing import (
@@ -29,6 +40,7 @@ from mole.morphing import (
 )
 
 MAX_CORE_SIDE = 16_384  # 2 GB in 64 bits, and minutes to draw
+MIN_CORE_SIDE = 16  # a smaller one hides nothing worth the name
 MAX_DRAWS = 100
 MAX_KEY_FILE_BYTES = 1 << 16
 
@@ -36,15 +48,13 @@ MAX_KEY_FILE_BYTES = 1 << 16
 class MorphKey:
     """Everything needed to morph, unmorph and augment; to be kept secret.
 
-    >>> key = MorphKey.generate((1, 4, 4), kappa=2, insecure_seed=bytes(32))
+    >>> key = MorphKey.generate((1, 4, 4), kappa=2, insecure_seed=bytes(32))  # for examples only
     >>> key
     MorphKey(input_shape=(1, 4, 4), kappa=2, core='orthogonal',
              fingerprint='dd666cbbc7cdd4545d21b8168832684a')
     >>> key.channel_order(4)
     array([3, 0, 2, 1])
     """
-
-    __slots__ = ("__dict__", "_seed", "_whitening", "parameters")
 
     def __init__(self, parameters: KeyParameters, seed: bytes, whitening: Whitening | None = None) -> None:
         self.parameters = parameters
@@ -76,9 +86,11 @@ class MorphKey:
         whitening = _estimate_whitening(parameters, sample, side)
         if whitening is not None:
             parameters = replace(parameters, whitening=whitening.digest)
-        seed = secrets.token_bytes(SEED_BYTES) if insecure_seed is None else bytes(insecure_seed)
-        if len(seed) != SEED_BYTES:
-            raise ParameterError(f"a seed has {SEED_BYTES} bytes, not {len(seed)}")
+        if insecure_seed is None:
+            _refuse_small_core(parameters, side)
+        seed = secrets.token_bytes(SEED_BYTES) if insecure_seed is None else insecure_seed
+        if not isinstance(seed, bytes) or len(seed) != SEED_BYTES:
+            raise ParameterError(f"a seed is {SEED_BYTES} bytes")
         for draw in range(MAX_DRAWS):
             key = cls(replace(parameters, draw=draw), seed, whitening)
             try:
@@ -111,11 +123,30 @@ class MorphKey:
     @cached_property
     def morphing(self) -> Morphing:
         """The morphing itself, derived from the seed at first use (seconds for a large core)."""
-        return Morphing(self.input_shape, self.kappa, self._derive_core())
+        return Morphing(self.input_shape, self.kappa, self._derive_core(), self.parameters.layout)
 
     def channel_order(self, channels: int) -> npt.NDArray[np.intp]:
         """The secret order of output channels: new channel c is old channel order[c]."""
         return permutation(self._seed, self.parameters.info(f"channel-order/{channels}"), channels)
+
+    def row_order(self, split: str, rows: int) -> npt.NDArray[np.intp]:
+        """The secret order in which the rows of a split leave: row r is sample order[r]."""
+        return permutation(self._seed, self.parameters.info(f"row-order/{split}/{rows}"), rows)
+
+    def row_ids(self, split: str, rows: int) -> list[str]:
+        """A name for each row: 16 hexadecimal digits that say nothing about the sample."""
+        info = self.parameters.info(f"row-ids/{split}/{rows}")
+        return [f"{word:016x}" for word in WordStream(self._seed, info).take(rows).tolist()]
+
+    def normal_numbers(self, purpose: str, count: int) -> npt.NDArray[np.float64]:
+        """Normal numbers that only the holder of the key can make again."""
+        side = math.isqrt(count - 1) + 1
+        return normal_matrix(self._seed, self.parameters.info(purpose), side).reshape(-1)[:count]
+
+    def sign(self, purpose: str, text: str) -> str:
+        """A digest of a text that only the holder of the key can make: 32 hexadecimal digits."""
+        mac_key = derive_bytes(self._seed, self.parameters.info(purpose))
+        return hmac.digest(mac_key, text.encode(), "sha256").hex()[:32]
 
     def save(
         self,
@@ -141,16 +172,22 @@ class MorphKey:
                 raise KeyFileError(
                     f"{file} exists already, and a key is never overwritten: choose another name"
                 )
+        sealed = {
+            file: encrypt(content, passphrase=passphrase, recipients=recipients, armoured=armoured)
+            for file, (content, armoured) in files.items()
+        }
         written: list[Path] = []
         try:
-            for file, (content, armoured) in files.items():
-                sealed = encrypt(content, passphrase=passphrase, recipients=recipients, armoured=armoured)
-                write_secret(file, sealed)
+            for file, content in sealed.items():
+                write_secret(file, content)
                 written.append(file)
-        except OSError as error:
+        except BaseException as error:
             for file in written:
                 file.unlink(missing_ok=True)
-            raise KeyFileError(f"{path} can not be written: {error.strerror or error}") from None
+            if isinstance(error, OSError | ValueError):
+                reason = getattr(error, "strerror", None) or error
+                raise KeyFileError(f"{path} can not be written: {reason}") from None
+            raise
 
     @classmethod
     def load(
@@ -178,7 +215,7 @@ class MorphKey:
         whitening = None
         if parameters.whitening is not None:
             beside = whitening_path(path)
-            content = read(beside, 5 * side * side + MAX_KEY_FILE_BYTES)
+            content = read(beside, 6 * side * side + MAX_KEY_FILE_BYTES)  # armour adds a third
             whitening = read_whitening(content, digest=parameters.whitening, name=str(beside))
             if len(whitening.matrix) != side:
                 raise KeyFileError(f"{beside} does not fit its key: its matrix has the wrong size")
@@ -190,6 +227,12 @@ class MorphKey:
         if self._whitening is not None:
             return whitened_core(normal, self._whitening)
         return gaussian_core(normal) if self.core == "gaussian" else orthogonal_core(normal)
+
+    def __copy__(self) -> "MorphKey":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "MorphKey":
+        return self  # nothing in it can change
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a MorphKey is never pickled, because pickles lie in clear: use MorphKey.save")
@@ -219,6 +262,19 @@ def _check_parameters(parameters: KeyParameters) -> int:
     return side
 
 
+def _refuse_small_core(parameters: KeyParameters, side: int) -> None:
+    if side >= MIN_CORE_SIDE:
+        return
+    kappas = valid_kappas(parameters.input_shape)
+    largest = max(
+        (k for k in kappas if block_size(parameters.input_shape, k) >= MIN_CORE_SIDE), default=None
+    )
+    advice = "give larger samples" if largest is None else f"use kappa = {largest} or less"
+    raise ParameterError(
+        f"kappa = {parameters.kappa} leaves a core of side {side}, which hides next to nothing: {advice}"
+    )
+
+
 def _estimate_whitening(parameters: KeyParameters, sample: Array | None, side: int) -> Whitening | None:
     if parameters.core != "whitened":
         if sample is not None:
@@ -226,4 +282,5 @@ def _estimate_whitening(parameters: KeyParameters, sample: Array | None, side: i
         return None
     if sample is None:
         raise ParameterError("core='whitened' learns from data: give a sample of plain images")
-    return Whitening.estimate(rows_of(sample, parameters.input_shape).reshape(-1, side))
+    rows = check_finite(rows_of(check_floats(sample, "the sample"), parameters.input_shape), "the sample")
+    return Whitening.estimate(rows.reshape(-1, side))

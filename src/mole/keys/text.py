@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from mole.errors import KeyFileError, MoleError
 from mole.geometry import Shape, block_size, check_shape
-from mole.keys.derivation import SEED_BYTES, derive_bytes
+from mole.keys.derivation import derive_bytes
 from mole.morphing import CORE_KINDS, LAYOUTS
 
 VERSION = 1
@@ -88,7 +88,7 @@ def read_key_text(content: bytes, name: str) -> tuple[KeyParameters, bytes]:
     if not _DIGEST.fullmatch(fields["seed"]):
         raise _malformed(name, "seed")
     seed = bytes.fromhex(fields["seed"])
-    if len(seed) != SEED_BYTES or fields["fingerprint"] != parameters.fingerprint(seed):
+    if fields["fingerprint"] != parameters.fingerprint(seed):
         raise KeyFileError(
             f"{name}: its fingerprint does not match its content, so a line was changed: "
             "use an unchanged copy"
