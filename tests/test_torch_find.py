@@ -62,6 +62,7 @@ def test_modes_randomness_and_hooks_stay_as_they_were():
         lambda x: x.unsqueeze(0).squeeze(0),
         lambda x: F.pad(x, (1, 0, 0, 2)),
         lambda x: F.pad(x, (1, 1)),
+        lambda x: F.pad(x, ()),
     ],
 )
 def test_what_keeps_the_input_is_seen_through(prepare, rng):
@@ -96,6 +97,14 @@ def test_what_keeps_the_input_is_seen_through(prepare, rng):
         (nn.Sequential(nn.Linear(8, 4)), "takes 8 elements and a sample .* has 192"),
         (Net(lambda n, x: n.a(x.reshape(-1, 3, 4, 16)), a=conv()), "something else than its weights"),
         (nn.Sequential(nn.Conv2d(4, 4, 3)), "to have 4 channels"),
+        (Net(lambda n, x: n.a(x.flip(-1) if n.training else x), a=conv()), "goes through flip"),
+        (nn.Sequential(nn.Flatten(), nn.Dropout(), nn.Linear(192, 4)), r"in 1 \(Dropout\)"),
+        (Net(lambda n, x: n.a(x.long().float()), a=conv()), "goes through _to_copy"),
+        (
+            Net(lambda n, x: F.linear(n.a(x.flatten(1)), n.a.weight.t()), a=nn.Linear(192, 192)),
+            "weight of a is also used elsewhere",
+        ),
+        (Net(lambda n, x: n.a(F.pad(x, (1, 1)).unsqueeze(1)), a=nn.Conv3d(1, 2, 3)), "changes its shape"),
     ],
 )
 def test_what_can_not_be_replaced_is_refused_with_its_reason(model, words):
@@ -115,6 +124,36 @@ def test_a_layer_with_a_forward_of_its_own_is_refused():
             return F.conv2d(batch, self.weight - self.weight.mean(), self.bias)
 
     assert "computes something else" in reasons(nn.Sequential(Standardised(3, 4, 3)))
+    assert "computes something else" in reasons(nn.Sequential(Standardised(3, 64, 7)))
+
+
+def test_attach_refuses_what_export_refuses():
+    layer = export_first_layer(nn.Sequential(conv(padding=1)), (3, 8, 8))
+    augmented = mole.augment(layer, mole.MorphKey.generate((3, 8, 8)))
+    with pytest.raises(UnsupportedLayerError, match="'circular'"):
+        attach(nn.Sequential(conv(padding=1, padding_mode="circular")), augmented)
+
+
+def test_what_only_looks_at_the_shape_is_no_use_of_the_input():
+    model = Net(lambda net, x: net.a(x) + torch.zeros_like(x).sum(), a=conv())
+    assert find_first_layer(model, (3, 8, 8)).name == "a"
+
+
+def test_models_are_found_out_under_any_setting():
+    model = nn.Sequential(nn.Flatten(), nn.Linear(192, 4))
+    with torch.inference_mode():
+        assert find_first_layer(model, (3, 8, 8)).name == "1"
+    with torch.device("meta"):
+        assert find_first_layer(model, (3, 8, 8)).name == "1"
+
+
+def test_a_layer_that_gives_no_tensor_is_refused():
+    class Pair(nn.Conv2d):
+        def forward(self, batch: torch.Tensor) -> tuple[torch.Tensor, int]:
+            return super().forward(batch), 1
+
+    model = Net(lambda net, x: net.a(x)[0], a=Pair(3, 4, 3))
+    assert "something other than a tensor" in reasons(model)
 
 
 def test_a_layer_under_two_names_is_replaced_under_both():
@@ -143,6 +182,8 @@ def test_half_precision_models_are_exported_in_32_bits():
 def test_the_normalisation_travels_with_the_layer():
     layer = export_first_layer(nn.Sequential(conv()), (3, 8, 8), mean=[0.1, 0.2, 0.3], std=[0.4, 0.5, 0.6])
     assert layer.normalisation == mole.Normalisation((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    with pytest.raises(ParameterError, match="sequences of numbers"):
+        export_first_layer(nn.Sequential(conv()), (3, 8, 8), mean=0.5, std=0.5)
     with pytest.raises(ParameterError, match="both mean and std"):
         export_first_layer(nn.Sequential(conv()), (3, 8, 8), mean=[0.1, 0.2, 0.3])
 

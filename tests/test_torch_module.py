@@ -26,7 +26,7 @@ def setting(rng):
 def test_it_is_frozen_and_moves(setting):
     model, module, morphed = setting
     assert list(module.parameters()) == []
-    assert set(module.state_dict()) == {"weight", "bias"}
+    assert set(module.state_dict()) == {"weight", "bias", "key_id"}
     model.requires_grad_(True)
     assert not module.weight.requires_grad
     for dtype in (torch.float64, torch.float32):
@@ -44,8 +44,9 @@ def test_gradients_reach_what_comes_before_it(setting):
 
 def test_a_wrong_batch_is_named(setting):
     _, module, _ = setting
-    with pytest.raises(ShapeError, match=r"expected \(batch, 3, 8, 8\)"):
-        module(torch.zeros(2, 3, 8, 9))
+    for shape in ((2, 3, 8, 9), (2, 8, 8, 3), (2, 8, 3, 8), (2, 7)):
+        with pytest.raises(ShapeError, match=r"expected \(batch, 3, 8, 8\)"):
+            module(torch.zeros(shape))
 
 
 def test_rows_and_empty_batches_are_taken_too(setting):
@@ -98,7 +99,7 @@ def test_replicas_share_the_weight_and_agree(setting):
 
 def test_it_works_without_a_model(rng):
     layer = mole.FirstLayer.linear(rng.normal(size=(4, 6)).astype(np.float32), None, input_shape=(6,))
-    key = mole.MorphKey.generate((6,))
+    key = mole.MorphKey.generate((6,), insecure_seed=bytes(32))
     images = rng.normal(size=(3, 6)).astype(np.float32)
     module = AugmentedModule(mole.augment(layer, key))
     features = module(torch.from_numpy(mole.morph(images, key))).numpy()

@@ -8,7 +8,9 @@ The developer's side: nothing here knows of keys.
 
 try:
     import torch  # noqa: F401
-except ImportError:
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
     from mole.errors import MissingExtraError
 
     raise MissingExtraError("mole.torch needs PyTorch: pip install 'morphed-learning[torch]'") from None

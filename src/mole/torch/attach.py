@@ -5,7 +5,8 @@ from typing import Any
 from torch import nn
 
 from mole.augmented import AugmentedLayer
-from mole.errors import MoleError, UnsupportedLayerError
+from mole.errors import MoleError, ParameterError, UnsupportedLayerError
+from mole.torch.export import describe
 from mole.torch.find import FoundLayer, find_first_layer
 from mole.torch.module import AugmentedModule
 
@@ -15,6 +16,7 @@ def attach(model: nn.Module, augmented: AugmentedLayer) -> AugmentedModule:
 
     Nothing else in the model changes. The new layer is frozen, and stands where the old one stood:
     same device, same place in the `state_dict`. An augmented layer that is there already is replaced.
+    Hooks on the old layer go with it.
 
     Returns:
         The module that now stands in the model.
@@ -22,10 +24,14 @@ def attach(model: nn.Module, augmented: AugmentedLayer) -> AugmentedModule:
     Raises:
         UnsupportedLayerError: with every reason why it does not fit; the model is unchanged then.
     """
+    if not isinstance(augmented, AugmentedLayer):
+        raise ParameterError(f"a {type(augmented).__name__} can not be attached: give an augmented layer")
     found = find_first_layer(model, augmented.input_shape)
+    if not isinstance(found.module, AugmentedModule):
+        describe(found)  # refuses what an augmented layer could not stand in for
     reasons = _mismatches(found, augmented)
     if reasons:
-        raise UnsupportedLayerError(f"the augmented layer does not fit {found.name}", reasons)
+        raise UnsupportedLayerError(f"the augmented layer does not fit layer '{found.name}'", reasons)
     module = AugmentedModule(
         augmented, added_padding=found.padding, hyper_parameters=_hyper_parameters(found.module)
     ).to(device=found.batch.device, dtype=found.batch.dtype)
@@ -55,8 +61,9 @@ def _hyper_parameters(module: nn.Module) -> dict[str, Any]:
     """Stride, kernel size and so on, by the names that PyTorch's layers list themselves."""
     if isinstance(module, AugmentedModule):
         return module.hyper_parameters
+    own = {*module._parameters, *module._buffers, *module._modules}
     names = (str(name) for name in getattr(module, "__constants__", ()))
-    return {name: getattr(module, name) for name in names if hasattr(module, name)}
+    return {name: getattr(module, name) for name in names if hasattr(module, name) and name not in own}
 
 
 def _replace(model: nn.Module, old: nn.Module, new: nn.Module) -> None:
@@ -71,6 +78,6 @@ def _check_in_use(model: nn.Module, module: AugmentedModule) -> None:
     found = find_first_layer(model, module.input_shape)
     if found.module is not module:
         raise UnsupportedLayerError(
-            f"{found.name} can not be replaced",
+            f"layer '{found.name}' can not be replaced",
             ["the model reaches it some other way than through its attributes"],
         )

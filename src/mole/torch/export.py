@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor, nn
 
-from mole.convolve import Convolution
+from mole.convolve import features_of
 from mole.errors import ParameterError, UnsupportedLayerError
-from mole.geometry import Array, Shape, unroll
+from mole.geometry import Array, Shape
 from mole.layer import FirstLayer, Padding
 from mole.normalisation import Normalisation
 from mole.torch.find import FoundLayer, find_first_layer
 
-# Relative difference between what the layer does and what its weights say; half precision is coarse.
-TOLERANCE = 2e-2
+# Relative difference between what the layer does and what its weights say, by bytes a number.
+TOLERANCES = {8: 1e-4, 4: 1e-4, 2: 2e-2}
 
 Convolutional = nn.Conv1d | nn.Conv2d | nn.Conv3d
 
@@ -38,29 +38,34 @@ def export_first_layer(
     """
     if (mean is None) != (std is None):
         raise ParameterError("a normalisation needs both mean and std: give both or none")
-    normalisation = None if mean is None or std is None else Normalisation(tuple(mean), tuple(std))
-    found = find_first_layer(model, input_shape)
-    layer = describe(found, normalisation)
-    _check_against_run(layer, found)
+    normalisation = None if mean is None or std is None else Normalisation(mean, std)  # type: ignore[arg-type]
+    return describe(find_first_layer(model, input_shape), normalisation)
+
+
+def describe(found: FoundLayer, normalisation: Normalisation | None = None) -> FirstLayer:
+    """A found layer's weights and hyper-parameters, without PyTorch; they do what the layer did."""
+    layer = _description(found, normalisation)
+    ours, seen = features_of(layer, _numpy(found.batch)), _numpy(found.features)
+    tolerance = TOLERANCES[found.batch.element_size()]
+    if seen.shape != ours.shape or not _close(ours, seen, tolerance):
+        raise _refusal(
+            found, f"this {type(found.module).__name__} computes something else than its weights say"
+        )
     return layer
 
 
-def describe(found: FoundLayer, normalisation: Normalisation | None) -> FirstLayer:
-    """A found layer's weights and hyper-parameters, without PyTorch."""
+def _description(found: FoundLayer, normalisation: Normalisation | None) -> FirstLayer:
     module, input_shape = found.module, tuple(found.batch.shape[1:])
     if isinstance(module, nn.Linear):
         return FirstLayer.linear(
             _numpy(module.weight), _bias(module), input_shape=input_shape, normalisation=normalisation
         )
     if not isinstance(module, Convolutional):
-        raise UnsupportedLayerError(
-            f"{found.name} can not be exported", [f"it is a {type(module).__name__} already"]
-        )
+        raise _refusal(found, "it is an augmented layer already")
     if module.padding_mode != "zeros":
-        raise UnsupportedLayerError(
-            f"{found.name} can not be exported",
-            [f"its padding_mode is '{module.padding_mode}', and only 'zeros' is supported"],
-        )
+        raise _refusal(found, f"its padding_mode is '{module.padding_mode}', and only 'zeros' is supported")
+    if len(found.padding) not in (0, len(module.kernel_size)):
+        raise _refusal(found, "the model pads its input and then changes its shape")
     return FirstLayer.conv(
         _numpy(module.weight),
         _bias(module),
@@ -86,22 +91,16 @@ def _padding(module: Convolutional, *, added: Padding) -> Padding:
     return tuple((own[0] + more[0], own[1] + more[1]) for own, more in pairs)
 
 
-def _check_against_run(layer: FirstLayer, found: FoundLayer) -> None:
-    """The exported layer must do what the model's layer did: a forward() of its own would not."""
-    features = Convolution(layer, dtype=np.float32)(unroll(_numpy(found.batch)))
-    features = features.reshape(len(features), *layer.output_shape)
-    if layer.bias is not None:
-        features = features + layer.bias.reshape(-1, *(1,) * len(layer.output_grid))
-    seen = _numpy(found.features)
-    if seen.shape != features.shape or not _close(features, seen):
-        raise UnsupportedLayerError(
-            f"{found.name} can not be exported",
-            [f"this {type(found.module).__name__} computes something else than its weights say"],
-        )
+def _close(ours: Array, seen: Array, tolerance: float) -> bool:
+    """Whether every sample's features agree."""
+    return all(
+        float(np.linalg.norm(one - other)) <= tolerance * float(np.linalg.norm(other)) + 1e-6
+        for one, other in zip(ours, seen, strict=True)
+    )
 
 
-def _close(ours: Array, seen: Array) -> bool:
-    return float(np.linalg.norm(ours - seen)) <= TOLERANCE * float(np.linalg.norm(seen)) + 1e-6
+def _refusal(found: FoundLayer, reason: str) -> UnsupportedLayerError:
+    return UnsupportedLayerError(f"layer '{found.name}' can not be replaced", [reason])
 
 
 def _bias(module: nn.Linear | Convolutional) -> Array | None:

@@ -10,8 +10,6 @@ from mole.geometry import Shape, check_shape
 from mole.layer import Padding
 from mole.torch.trace import Trace, trace_input
 
-SAMPLES = 2
-
 
 class FoundLayer(NamedTuple):
     """A model's first layer, with what went in and came out when the model ran.
@@ -42,28 +40,39 @@ def find_first_layer(model: nn.Module, input_shape: Shape) -> FoundLayer:
         UnsupportedLayerError: with every reason why no layer could be replaced.
     """
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
-    batch = _random_batch(model, check_shape(input_shape))
+    with torch.inference_mode(False):  # tensors made in inference mode are dispatched differently
+        batch = _test_batch(model, check_shape(input_shape))
     try:
-        trace = trace_input(model, batch)
+        trace = trace_input(model, batch, training=False)
     except Exception as error:
         first_line = (str(error).splitlines() or [type(error).__name__])[0]
         raise UnsupportedLayerError(
             f"{type(model).__name__} does not run on a batch of shape {tuple(batch.shape)}",
             [first_line],
         ) from error
-    reasons = _reasons(trace)
+    reasons = list(dict.fromkeys(_reasons(trace) + _reasons_in_training(model, batch)))
     if reasons:
         raise UnsupportedLayerError(f"no first layer of {type(model).__name__} can be replaced", reasons)
     ((name, calls),) = trace.taken_by.items()
     return FoundLayer(name, model.get_submodule(name), batch, *calls[0])
 
 
-def _random_batch(model: nn.Module, input_shape: Shape) -> Tensor:
-    """Noise from a generator of its own, where and how the model keeps its weights."""
-    noise = torch.randn(SAMPLES, *input_shape, generator=torch.Generator().manual_seed(0))
+def _test_batch(model: nn.Module, input_shape: Shape) -> Tensor:
+    """Two samples of noise and a flat one, where and how the model keeps its weights."""
+    generator = torch.Generator(device="cpu").manual_seed(0)
+    batch = torch.randn(3, *input_shape, generator=generator, device="cpu")
+    batch[2] = 1
     weights = (tensor for tensor in model.parameters() if tensor.is_floating_point())
-    like = next(weights, noise)
-    return noise.to(device=like.device, dtype=like.dtype)
+    like = next(weights, batch)
+    return batch.to(device=like.device, dtype=like.dtype)
+
+
+def _reasons_in_training(model: nn.Module, batch: Tensor) -> list[str]:
+    """What happens to the input only while training, such as a random flip."""
+    try:
+        return _reasons(trace_input(model, batch, training=True))
+    except Exception:  # a model may need more for training than a batch
+        return []
 
 
 def _reasons(trace: Trace) -> list[str]:
@@ -73,9 +82,13 @@ def _reasons(trace: Trace) -> list[str]:
         reasons.append("no Linear, Conv1d, Conv2d or Conv3d layer takes the input itself")
     if len(trace.taken_by) > 1:
         reasons.append(f"the input goes to several layers: {', '.join(trace.taken_by)}")
-    for name in trace.taken_by:
+    for name, calls in trace.taken_by.items():
         if not name:
             reasons.append("the model is a bare layer: wrap it in nn.Sequential")
+        if not all(isinstance(call.output, Tensor) for call in calls):
+            reasons.append(f"{name} gives something other than a tensor")
+        if name in trace.weight_read:
+            reasons.append(f"the weight of {name} is also used elsewhere")
         if name in trace.called_otherwise:
             reasons.append(f"{name} is also used on something other than the input")
     return reasons

@@ -17,10 +17,13 @@ class AugmentedModule(nn.Module):
     Its weight and bias are buffers, not parameters: they move with `.to()` and are saved in the
     `state_dict`, and no optimizer can change them. Some networks ask their first layer for
     `weight.dtype` or `stride`, so it keeps those names and the hyper-parameters of the layer it replaces.
+
+    Under DistributedDataParallel say `broadcast_buffers=False`, or the weight travels at every step.
     """
 
     weight: Tensor
     bias: Tensor | None
+    key_id: Tensor
 
     def __init__(
         self,
@@ -44,17 +47,25 @@ class AugmentedModule(nn.Module):
         self.input_shape = augmented.input_shape
         self.output_shape = augmented.output_shape
         self.added_padding = added_padding
-        self.key_fingerprint = augmented.key_fingerprint
-        self.register_buffer("weight", torch.from_numpy(augmented.matrix))
-        bias = None if augmented.bias is None else torch.from_numpy(augmented.bias)
-        self.register_buffer("bias", bias)
+        grid = zip(augmented.input_shape[1:], added_padding, strict=False)
+        self._padded_shape = (augmented.input_shape[0], *(side + sum(pair) for side, pair in grid))
+        self.register_buffer("weight", torch.tensor(augmented.matrix))
+        self.register_buffer("bias", None if augmented.bias is None else torch.tensor(augmented.bias))
+        # A buffer as well, so that a checkpoint brings the name of its key along.
+        key_id = list(bytes.fromhex(augmented.key_fingerprint))
+        self.register_buffer("key_id", torch.tensor(key_id, dtype=torch.uint8))
+
+    @property
+    def key_fingerprint(self) -> str:
+        """Which key the layer, and so the data, was made with."""
+        return "unknown" if self.key_id.is_meta else bytes(self.key_id.tolist()).hex()
 
     def forward(self, morphed: Tensor) -> Tensor:
         """Features of morphed samples: (b, *input_shape) or (b, elements) to (b, *output_shape)."""
-        if morphed.shape[1:] != self.input_shape:
+        if self.added_padding and morphed.shape[1:] == self._padded_shape:
             for axis, (before, after) in enumerate(self.added_padding, start=2):
                 morphed = morphed.narrow(axis, before, morphed.shape[axis] - before - after)
-        if morphed.shape[1:].numel() != self.weight.shape[0]:
+        if morphed.shape[1:] not in (self.input_shape, (self.weight.shape[0],)):
             raise ShapeError(
                 f"a batch of shape {tuple(morphed.shape)} does not fit this augmented layer: "
                 f"expected (batch, {', '.join(map(str, self.input_shape))})"

@@ -22,8 +22,13 @@ LINEAR_LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, AugmentedModule)
 
 # These keep every value and the order of elements, and change at most shape, precision or memory.
 _SAME_VALUES = {
-    "alias", "clone", "contiguous", "detach", "lift_fresh", "reshape", "squeeze", "to", "_to_copy",
-    "unsqueeze", "_unsafe_view", "view", "_reshape_alias", "_reshape_copy", "view_copy",
+    "alias", "clone", "contiguous", "detach", "flatten", "lift_fresh", "reshape", "squeeze", "to",
+    "_to_copy", "unsqueeze", "_unsafe_view", "view", "_reshape_alias", "_reshape_copy", "view_copy",
+}  # fmt: skip
+# These look at shape, precision and device only.
+_NO_VALUES = {
+    "empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like",
+    "new_empty", "new_zeros", "new_ones", "new_full",
 }  # fmt: skip
 
 
@@ -41,19 +46,27 @@ class Trace:
     Attributes:
         taken_by: for each linear layer that took the input, by name, its calls.
         called_otherwise: names of linear layers that were called with something else.
+        weight_read: names of linear layers whose parameters were read by something else.
         touched: operations outside linear layers that read the input, as 'operation in module'.
     """
 
     taken_by: dict[str, list[Call]] = field(default_factory=dict)
     called_otherwise: set[str] = field(default_factory=set)
+    weight_read: set[str] = field(default_factory=set)
     touched: list[str] = field(default_factory=list)
 
 
-def trace_input(model: nn.Module, batch: Tensor) -> Trace:
-    """Run the model on a batch, in evaluation mode and without gradients, and follow the batch."""
-    follower = _Follower(batch)
+def trace_input(model: nn.Module, batch: Tensor, *, training: bool) -> Trace:
+    """Run the model on a batch, in either mode and without gradients, and follow the batch.
+
+    The model, its buffers and PyTorch's random numbers are afterwards as they were.
+    """
+    follower = _Follower(model, batch)
     with ExitStack() as stack:
-        stack.enter_context(_evaluating(model))
+        stack.enter_context(_in_mode(model, training))
+        stack.enter_context(_unchanged_buffers(model))
+        stack.enter_context(torch.random.fork_rng())
+        stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.no_grad())
         for name, module in model.named_modules():
             entering = module.register_forward_pre_hook(follower.entering(name), with_kwargs=True)
@@ -66,9 +79,13 @@ def trace_input(model: nn.Module, batch: Tensor) -> Trace:
 
 
 class _Follower(TorchDispatchMode):
-    def __init__(self, batch: Tensor) -> None:
+    def __init__(self, model: nn.Module, batch: Tensor) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.trace = Trace()
+        self._owners: dict[int, list[tuple[str, nn.Module]]] = {}  # of each parameter's memory
+        for name, module in model.named_modules():
+            for parameter in module.parameters() if isinstance(module, LINEAR_LAYERS) else ():
+                self._owners.setdefault(_memory(parameter), []).append((name, module))
         self._kept: list[Tensor] = []  # alive until the end, so that no other tensor gets their memory
         self._padding_of: dict[int, Padding] = {}  # of each memory that holds the input
         self._modules: list[tuple[str, nn.Module]] = []
@@ -103,11 +120,14 @@ class _Follower(TorchDispatchMode):
     ) -> Any:
         kwargs = kwargs or {}
         output = func(*args, **kwargs)
+        self._watch_parameters((args, kwargs))
         padding = self._input_among((args, kwargs))
         if self._linear_layer is None and padding is not None:
             operation = func.overloadpacket.__name__
             added = _zeros_added(args) if operation == "constant_pad_nd" else None
-            if operation in _SAME_VALUES:
+            if operation in _NO_VALUES:
+                pass
+            elif operation in _SAME_VALUES and output.is_floating_point():
                 self._follow(output, padding)
             elif added is not None and not padding:
                 self._follow(output, added)
@@ -122,7 +142,16 @@ class _Follower(TorchDispatchMode):
     def _input_among(self, arguments: Any) -> Padding | None:
         """The padding around the input, if it is among the arguments; None if it is not."""
         tensors = (leaf for leaf in tree_leaves(arguments) if isinstance(leaf, Tensor))
-        return next((self._padding_of[m] for m in map(_memory, tensors) if m in self._padding_of), None)
+        memories = (_memory(tensor) for tensor in tensors)
+        return next((self._padding_of[m] for m in memories if m in self._padding_of), None)
+
+    def _watch_parameters(self, arguments: Any) -> None:
+        """Note the layers whose parameters something else reads: a weight that is shared or tied."""
+        for leaf in tree_leaves(arguments):
+            if isinstance(leaf, Tensor):
+                for name, owner in self._owners.get(_memory(leaf), ()):
+                    if owner is not self._linear_layer:
+                        self.trace.weight_read.add(name)
 
     def _note(self, operation: str) -> None:
         where = next((name for name, _ in reversed(self._modules) if name), "")
@@ -135,22 +164,43 @@ def _zeros_added(args: tuple[Any, ...]) -> Padding | None:
     tensor, sides, *value = args
     pairs: Padding = tuple(zip(sides[::2], sides[1::2], strict=True))[::-1]
     axes: int = tensor.ndim - 2
-    if len(pairs) > axes or min(sides) < 0 or any(value):
+    if len(pairs) > axes or min(sides, default=0) < 0 or any(value):
         return None
     return ((0, 0),) * (axes - len(pairs)) + pairs
 
 
 def _memory(tensor: Tensor) -> int:
-    return tensor.untyped_storage().data_ptr()
+    """What tells two tensors with the same memory; 0 for tensors without one, such as sparse ones."""
+    try:
+        return tensor.untyped_storage().data_ptr()
+    except (RuntimeError, NotImplementedError):
+        return 0
 
 
 @contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode for a while; each module gets its own mode back."""
-    training = {module: module.training for module in model.modules()}
-    model.eval()
+def _in_mode(model: nn.Module, training: bool) -> Iterator[None]:
+    """Training or evaluation mode for a while; each module gets its own mode back."""
+    before = {module: module.training for module in model.modules()}
+    model.train(training)
     try:
         yield
     finally:
-        for module, mode in training.items():
+        for module, mode in before.items():
             module.training = mode
+
+
+@contextmanager
+def _unchanged_buffers(model: nn.Module) -> Iterator[None]:
+    """Buffers such as running means get their values back; an augmented layer's never change."""
+    buffers = [
+        (buffer, buffer.clone())
+        for module in model.modules()
+        if not isinstance(module, AugmentedModule)
+        for buffer in module.buffers(recurse=False)
+    ]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for buffer, value in buffers:
+                buffer.copy_(value)
