@@ -80,8 +80,8 @@ def test_info_of_a_key_shows_its_fingerprint_and_no_secret(files, call):
     ("call", "sentence"),
     [
         (["missing"], "missing can not be read: No such file or directory"),
-        (["identity.txt"], "identity.txt is not a safetensors file, or it is cut off"),
-        (["recipient.key"], "recipient.key is encrypted for age recipients: give a matching identity"),
+        (["identity.txt"], "identity.txt is not a layer file, or it is cut off"),
+        (["recipient.key"], "recipient.key is encrypted for age recipients: give an identity"),
         (["passphrase.key"], "passphrase.key needs a passphrase: give --passphrase-file"),
         (["passphrase.key", "--passphrase-file", "wrong.txt"], "the passphrase is wrong"),
         (["passphrase.key", "--passphrase-file", "empty.txt"], "empty.txt has no passphrase"),
@@ -102,6 +102,18 @@ def test_a_wrong_call_has_its_own_exit_code(files):
     assert run("nonsense", cwd=files).returncode == 2
     assert run("info", cwd=files).returncode == 2
     assert run("info", "--nonsense", "x", cwd=files).returncode == 2
+
+
+def test_a_full_disk_is_one_sentence(files):
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    command = [Path(sys.executable).with_name("mole"), "info", "first-layer.safetensors"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, cwd=files, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "mole: the output can not be written: No space left on device\n"
 
 
 def test_the_version(files):

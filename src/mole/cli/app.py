@@ -1,5 +1,6 @@
 """The application: its commands, and how errors reach the user."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -37,7 +38,15 @@ def options(
 def main() -> None:
     """Run the command line: the entry point of the command `mole`."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except MoleError as error:
         typer.echo(f"mole: {error}", err=True)
+        sys.exit(1)
+    except OSError as error:  # stdout is a closed pipe, or a full disk
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            typer.echo(f"mole: the output can not be written: {error.strerror}", err=True)
         sys.exit(1)

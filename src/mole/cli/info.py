@@ -9,9 +9,11 @@ import typer
 
 from mole.augmented import AugmentedLayer
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
+from mole.errors import KeyFileError
 from mole.files import load
 from mole.keys import MorphKey
 from mole.keys.age import is_age_file
+from mole.keys.whitening_file import SUFFIX
 from mole.layer import FirstLayer
 from mole.normalisation import Normalisation
 
@@ -26,6 +28,8 @@ def info(
 
     Example: mole info first-layer.safetensors
     """
+    if file.name.endswith(SUFFIX):
+        raise KeyFileError(f"{file} is the second file of a key: ask for {file.name.removesuffix(SUFFIX)}")
     if is_age_file(file):
         facts = _key_facts(open_key(file, passphrase_file, identity))
     else:
@@ -42,6 +46,7 @@ def _key_facts(key: MorphKey) -> dict[str, Any]:
         "kappa": key.kappa,
         "core": key.core,
         "layout": key.parameters.layout,
+        "second file": "the key's name with .whitening" if key.parameters.whitening else None,
     }
 
 
@@ -90,7 +95,8 @@ def _table(facts: Mapping[str, Any]) -> str:
 
 def _words(value: object) -> str:
     if isinstance(value, tuple):
-        return " x ".join(map(str, value)) if value else "-"
+        separator = " x " if all(isinstance(part, int) for part in value) else ", "
+        return separator.join(map(str, value)) if value else "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else str(value)
