@@ -17,6 +17,7 @@ import numpy as np
 
 import mole
 from common import write_result
+from mole.augmented import build_augmented_layer
 from mole.convolve import Convolution
 from mole.geometry import Array
 from mole.morphing import Core, Morphing
@@ -81,12 +82,12 @@ def measure(morphing: Morphing, images: Array) -> dict[str, float]:
     """Condition number and relative errors of one core."""
     layer = vgg_layer(seed=2)
     truth = Convolution(layer, dtype=np.float64)(images.reshape(len(images), -1).astype(np.float64))
-    inverse = morphing.inverse_rows(0, 3072, dtype=np.dtype(np.float32))
-    augmented = Convolution(layer, dtype=np.float32)(inverse).reshape(3072, -1)
+    in_order = np.arange(layer.channels)
+    built = build_augmented_layer(layer, morphing, in_order, key_fingerprint="0" * 32)
     morphed = morphing.morph(images).reshape(len(images), -1)
     measured = {"condition": float(np.linalg.cond(morphing.core.matrix))}
     for stored, store in STORED.items():
-        features = multiply(store(morphed), augmented)
+        features = multiply(store(morphed), built.matrix)
         difference = features - truth.reshape(features.shape)
         measured[stored] = float(np.linalg.norm(difference) / np.linalg.norm(truth))
     return measured

@@ -4,7 +4,9 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -18,11 +20,12 @@ def result(name: str) -> dict:
 def test_the_quick_start_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)
-    assert names["logits"].shape == (100, 10)
+    assert names["logits"].shape == (64, 10)
+    assert torch.allclose(names["logits"], names["model"](names["batch"]), atol=1e-5)
 
 
 def test_the_table_of_errors_is_the_benchmarks():
@@ -57,6 +60,10 @@ def test_the_targets_are_met_by_the_committed_results():
     assert morph[0]["share_of_bare_product"] >= 0.85
     speeds = [row["times_faster_than_kappa_1"] for row in morph]
     assert speeds == sorted(speeds)
+    limits = {"orthogonal": 1e-5, "whitened": 1e-5, "gaussian": 1e-3}
+    for row in result("numerics")["rows"]:
+        error = row["float32"]["high"] if isinstance(row["float32"], dict) else row["float32"]
+        assert error <= limits.get(row["core"], np.inf)
 
 
 @pytest.mark.parametrize(
