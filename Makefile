@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lint format test check benchmark clean
+.PHONY: help setup demo lint format test check benchmark clean
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,8 +14,12 @@ setup: $(READY)  ## Make .venv with pinned dependencies
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --editable '.[torch,dev]'
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --editable '.[torch,dicom,s3,dev]'
 	touch $@
+
+demo: $(READY)  ## Play both roles on the data that ships with the package
+	rm -rf mole-demo
+	$(BIN)/mole demo --out mole-demo
 
 lint: $(READY)  ## Check format, lint and types
 	$(BIN)/ruff format --check .
@@ -35,6 +39,9 @@ benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
 	$(BIN)/python benchmarks/augment.py
 	$(BIN)/python benchmarks/morph.py
 	$(BIN)/python benchmarks/numerics.py $(if $(IMAGES),--images $(IMAGES))
+	$(BIN)/python benchmarks/deliver.py $(if $(IMAGES),--images $(IMAGES))
+	rm -rf mole-demo
+	$(BIN)/mole demo --out mole-demo --json > benchmarks/results/demo.json
 
 clean:  ## Remove the environment and everything built
 	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis

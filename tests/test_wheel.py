@@ -47,7 +47,6 @@ def test_the_wheel_does_the_providers_work_without_extras(empty_python, tmp_path
     assert output == ["mole.torch needs PyTorch: pip install 'morphed-learning[torch]'", "[]"]
     installed = run(empty_python, "-m", "pip", "list", "--format=freeze")
     assert "torch==" not in installed
-    assert "pyarrow==" not in installed
 
 
 def test_the_wheel_brings_the_command(empty_python, tmp_path):

@@ -1,0 +1,82 @@
+"""Open whatever the provider has: the kind is found by looking at it."""
+
+from mole.data.images import SUFFIXES as IMAGE_SUFFIXES
+from mole.data.places import Place
+from mole.data.source import Source, check_source
+from mole.errors import SourceError
+
+KINDS = (
+    "a folder of class folders of images, .npz, .npy, Parquet, a saved Hugging Face data set, "
+    "CIFAR batches, MNIST idx files, or DICOM files"
+)
+
+# Every kind is imported when it is met: a folder of PNG files needs no pyarrow, and no pydicom.
+# ruff: noqa: PLC0415
+
+
+def open_source(path: str) -> Source:
+    """Open a data set by its path or URL.
+
+    Raises:
+        SourceError: if it is not there, has no samples, or is of no kind that is known.
+    """
+    place = Place.of(path)
+    if not place.exists():
+        raise SourceError(f"{path} is not there: give {KINDS}")
+    source = _open_folder(place) if place.is_folder() else _open_file(place)
+    return check_source(source, path)
+
+
+def _open_file(place: Place) -> Source:
+    from mole.data.sources import dicom, numpy_files
+
+    name = place.name.lower()
+    if name.endswith(".npz"):
+        return numpy_files.open_npz(place)
+    if name.endswith(".npy"):
+        return numpy_files.open_npy(place)
+    if name.endswith(".parquet"):
+        from mole.data.sources import parquet
+
+        return parquet.open_parquet(place, {place.path: place.size()})
+    if dicom.is_dicom(place):
+        return dicom.open_dicom(place, {place.path: place.size()})
+    if name.endswith(IMAGE_SUFFIXES):
+        raise SourceError(f"{place.shown} is one image, and a data set is needed here: give its folder")
+    raise SourceError(f"{place.shown} is of no kind that can be read: give {KINDS}")
+
+
+def _open_folder(place: Place) -> Source:
+    from mole.data.sources import cifar, idx
+
+    sizes = place.files()
+    if not sizes:
+        raise SourceError(f"{place.shown} is empty: give {KINDS}")
+    if {"dataset_dict.json", "state.json"} & {place.inside(path) for path in sizes}:
+        from mole.data.sources import saved_dataset
+
+        return saved_dataset.open_saved_dataset(place, sizes)
+    if any(idx.IDX_NAME.search(path) for path in sizes):
+        return idx.open_idx(place, sizes)
+    if cifar.holds_cifar({path.rsplit("/", 1)[-1] for path in sizes}):
+        return cifar.open_cifar(place, sizes)
+    tables = {path: size for path, size in sizes.items() if path.lower().endswith(".parquet")}
+    if tables:
+        from mole.data.sources import parquet
+
+        return parquet.open_parquet(place, tables)
+    return _open_images(place, sizes)
+
+
+def _open_images(place: Place, sizes: dict[str, int]) -> Source:
+    """Image files or DICOM files: never both, because one of them would be lost without a word."""
+    from mole.data.sources import dicom, folder
+
+    scans = dicom.dicom_files(place, sizes)
+    if not scans:
+        return folder.open_folder(place, sizes)
+    if any(path.lower().endswith(IMAGE_SUFFIXES) for path in sizes):
+        raise SourceError(
+            f"{place.shown} holds DICOM files and other images: give a folder with one kind of them"
+        )
+    return dicom.open_dicom(place, scans)

@@ -1,0 +1,1 @@
+"""One kind of source a file; `mole.data.opening` chooses among them."""

@@ -1,0 +1,100 @@
+"""CIFAR's Python batches: pickles, read without running what a pickle could run."""
+
+import _codecs
+import io
+import pickle
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mole.data.places import Place, fingerprint
+from mole.data.source import Source
+from mole.data.sources.arrays import array_split
+from mole.errors import SourceError
+
+ELEMENTS = 3 * 32 * 32
+
+_BATCH = re.compile(r"^(data_batch_\d+|test_batch|train|test)$")
+_META = re.compile(r"^(batches\.meta|meta)$")
+
+
+class Batch(NamedTuple):
+    """Pixels (n, 3072) and labels (n,) of one file."""
+
+    pixels: npt.NDArray[np.uint8]
+    labels: npt.NDArray[Any]
+
+
+def holds_cifar(names: set[str]) -> bool:
+    """Whether files of these names are CIFAR's."""
+    return bool(names & {"data_batch_1", "test_batch"}) or {"train", "test", "meta"} <= names
+
+
+def open_cifar(folder: Place, sizes: Mapping[str, int]) -> Source:
+    """A folder of CIFAR's Python batches: data_batch_1 ... test_batch, or train and test."""
+    batches: dict[str, list[Batch]] = {}
+    used = {path: size for path, size in sizes.items() if _BATCH.match(path.rsplit("/", 1)[-1])}
+    for path in used:
+        place = folder.child(path)
+        batches.setdefault("test" if place.name.startswith("test") else "train", []).append(_batch(place))
+    splits = {}
+    for split, parts in batches.items():
+        pixels = np.concatenate([part.pixels for part in parts]).reshape(-1, 3, 32, 32)
+        labels = np.concatenate([part.labels for part in parts])
+        splits[split] = array_split(pixels, labels, f"{folder.shown} ({split})")
+    metas = [folder.child(path) for path in sizes if _META.match(path.rsplit("/", 1)[-1])]
+    return Source("cifar", splits, _class_names(metas[0]) if metas else None, fingerprint(used))
+
+
+def _batch(place: Place) -> Batch:
+    content = _unpickled(place)
+    try:
+        labels = np.asarray(content.get("labels", content.get("fine_labels")))
+        pixels = np.asarray(content["data"])
+        if pixels.dtype != np.uint8 or pixels.shape != (len(labels), ELEMENTS):
+            raise ValueError
+    except (KeyError, TypeError, ValueError):
+        raise _not_a_batch(place) from None
+    return Batch(pixels, labels)
+
+
+def _class_names(place: Place) -> tuple[str, ...] | None:
+    content = _unpickled(place)
+    names = content.get("label_names", content.get("fine_label_names"))
+    return tuple(map(str, names)) if isinstance(names, list) else None
+
+
+def _unpickled(place: Place) -> dict[str, Any]:
+    content = place.read()
+    try:
+        unpickled = _ArraysOnly(io.BytesIO(content), encoding="latin1").load()
+    except Exception:  # a pickle can fail in any way
+        raise _not_a_batch(place) from None
+    if not isinstance(unpickled, dict):
+        raise _not_a_batch(place)
+    return unpickled
+
+
+def _not_a_batch(place: Place) -> SourceError:
+    return SourceError(f"{place.shown} is not a file of CIFAR's, or it is cut off: get it again")
+
+
+class _ArraysOnly(pickle.Unpickler):
+    """Reads pickles of plain arrays, and refuses everything that could run code."""
+
+    # By what pickles call them: looked up here, so that nothing is imported because a pickle says so.
+    _ALLOWED: Mapping[tuple[str, str], Any] = {
+        ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
+        ("numpy._core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
+        ("numpy", "ndarray"): np.ndarray,
+        ("numpy", "dtype"): np.dtype,
+        ("_codecs", "encode"): _codecs.encode,
+    }
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self._ALLOWED:
+            raise pickle.UnpicklingError(f"{module}.{name} has no place in a CIFAR batch")
+        return self._ALLOWED[module, name]

@@ -1,0 +1,209 @@
+"""Where a delivery lies: a local folder, or one behind an fsspec URL.
+
+Files appear complete or not at all: beside and renamed on a disk, as one object elsewhere.
+"""
+
+import errno
+import glob
+import hashlib
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Protocol, TypeVar
+
+from mole.errors import DeliveryError
+from mole.files.addresses import filesystem_of, is_local, local_path, reason_of
+from mole.files.beside import written_beside
+
+T = TypeVar("T")
+
+
+class Store(Protocol):
+    """A place with named files."""
+
+    shown: str
+
+    def names(self) -> set[str]:
+        """Names of all finished files."""
+
+    def read(self, name: str) -> bytes:
+        """A file's bytes."""
+
+    def open(self, name: str) -> IO[bytes]:
+        """A file, opened for reading."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """A new file, complete or not at all."""
+
+    def adopt(self, name: str, path: Path) -> None:
+        """A new file from a local one, which is gone afterwards."""
+
+    def remove(self, name: str) -> None:
+        """Take a file away, if it is there."""
+
+
+def open_store(path: str) -> Store:
+    """The store that a path or URL names; it need not exist yet."""
+    if is_local(path):
+        return LocalStore(local_path(path))
+    filesystem, inner = filesystem_of(path, DeliveryError)
+    return RemoteStore(filesystem, inner, path.rstrip("/"))
+
+
+def digest_of(store: Store, name: str) -> tuple[str, int]:
+    """SHA-256 and size of a file."""
+    digest, size = hashlib.sha256(), 0
+    with store.open(name) as file:
+        while block := _ask(f"{store.shown}/{name}", "read", lambda: file.read(1 << 20)):
+            digest.update(block)
+            size += len(block)
+    return digest.hexdigest(), size
+
+
+class LocalStore:
+    """A folder on this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.shown = str(folder)
+
+    def names(self) -> set[str]:
+        """Names of all finished files."""
+        if not self.folder.exists():
+            return set()
+        if not self.folder.is_dir():
+            raise DeliveryError(f"{self.folder} is a file, and a folder is needed here")
+        found = _ask(self.shown, "listed", lambda: [p for p in self.folder.rglob("*") if p.is_file()])
+        names = (path.relative_to(self.folder) for path in found)
+        return {name.as_posix() for name in names if not any(part.endswith(".part") for part in name.parts)}
+
+    def read(self, name: str) -> bytes:
+        """A file's bytes."""
+        path = self._path(name)
+        return _ask(path, "read", path.read_bytes)
+
+    def open(self, name: str) -> IO[bytes]:
+        """A file, opened for reading."""
+        path = self._path(name)
+        return _ask(path, "read", lambda: path.open("rb"))
+
+    def write(self, name: str, content: bytes) -> None:
+        """A new file, complete or not at all."""
+        path = self._path(name)
+
+        def write() -> None:
+            _make_way(path)
+            with written_beside(path) as temporary:
+                temporary.write_bytes(content)
+
+        _ask(path, "written", write)
+
+    def adopt(self, name: str, path: Path) -> None:
+        """A new file from a local one, which is gone afterwards."""
+        target = self._path(name)
+
+        def move() -> None:
+            _make_way(target)
+            try:
+                path.replace(target)
+            except OSError as error:
+                if error.errno != errno.EXDEV:  # another disk: there is no renaming between two
+                    raise
+                with written_beside(target) as temporary:
+                    shutil.copyfile(path, temporary)
+                path.unlink()
+
+        _ask(target, "written", move)
+
+    def remove(self, name: str) -> None:
+        """Take a file away, if it is there."""
+        path = self._path(name)
+        _ask(path, "removed", lambda: path.unlink(missing_ok=True))
+
+    def _path(self, name: str) -> Path:
+        return self.folder / _checked(name, self.shown)
+
+
+class RemoteStore:
+    """A folder behind an fsspec file system, such as S3.
+
+    Others write there too, so what fsspec remembers of earlier listings is never relied on.
+    """
+
+    def __init__(self, filesystem: Any, folder: str, shown: str) -> None:
+        self.filesystem = filesystem
+        self.folder = folder
+        self.shown = shown
+
+    def names(self) -> set[str]:
+        """Names of all finished files."""
+
+        def find() -> list[str]:
+            self.filesystem.invalidate_cache()
+            found = self.filesystem.find(self.folder)
+            return [path for path in found if not path.endswith("/")]  # S3's marks of empty folders
+
+        names = {path.removeprefix(self.folder).lstrip("/") for path in _ask(self.shown, "listed", find)}
+        if "" in names:
+            raise DeliveryError(f"{self.shown} is a file, and a folder is needed here")
+        return names
+
+    def read(self, name: str) -> bytes:
+        """A file's bytes."""
+        return bytes(self._do("read", name, self.filesystem.cat_file))
+
+    def open(self, name: str) -> IO[bytes]:
+        """A file, opened for reading."""
+
+        def open_(path: str) -> IO[bytes]:
+            self.filesystem.invalidate_cache()
+            opened: IO[bytes] = self.filesystem.open(path, "rb")
+            return opened
+
+        return self._do("read", name, open_)
+
+    def write(self, name: str, content: bytes) -> None:
+        """A new file, complete or not at all."""
+        self._do("written", name, lambda path: self.filesystem.pipe_file(path, content))
+
+    def adopt(self, name: str, path: Path) -> None:
+        """A new file from a local one, which is gone afterwards."""
+        self._do("written", name, lambda target: self.filesystem.put_file(str(path), target))
+        _ask(path, "removed", path.unlink)
+
+    def remove(self, name: str) -> None:
+        """Take a file away, if it is there."""
+
+        def remove(path: str) -> None:
+            with suppress(FileNotFoundError):
+                self.filesystem.rm_file(path)
+
+        self._do("removed", name, remove)
+
+    def _do(self, verb: str, name: str, action: Callable[[str], T]) -> T:
+        path = f"{self.folder}/{_checked(name, self.shown)}"
+        return _ask(f"{self.shown}/{name}", verb, lambda: action(path))
+
+
+def _ask(shown: str | Path, verb: str, question: Callable[[], T]) -> T:
+    """What a file system answers, or one sentence about why it does not."""
+    try:
+        return question()
+    except Exception as error:  # every file system has errors of its own
+        raise DeliveryError(f"{shown} can not be {verb}: {reason_of(error)}") from None
+
+
+def _checked(name: str, shown: str) -> str:
+    """The same name, unless it leads out of the store: names also come from other people's manifests."""
+    path = PurePosixPath(name)
+    if not path.parts or path.is_absolute() or ".." in path.parts:
+        raise DeliveryError(f"{shown} can not hold a file named '{name}': use a name inside of it")
+    return name
+
+
+def _make_way(path: Path) -> None:
+    """Make the folder of a file that will be written, and clear what a killed run left there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for stale in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        stale.unlink(missing_ok=True)

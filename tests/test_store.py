@@ -1,0 +1,145 @@
+"""Where deliveries lie: the same behaviour on a disk and behind a URL. S3 is in test_s3.py."""
+
+import errno
+import hashlib
+import os
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from mole.errors import DeliveryError, MissingExtraError
+from mole.files.store import LocalStore, RemoteStore, digest_of, open_store
+
+
+@pytest.fixture(params=["disk", "memory"])
+def store(request, tmp_path):
+    if request.param == "disk":
+        return LocalStore(tmp_path / "delivery")
+    filesystem = fsspec.filesystem("memory")
+    filesystem.store.clear()
+    return open_store("memory://delivery")
+
+
+def test_a_store_need_not_exist_yet(store):
+    assert store.names() == set()
+
+
+def test_written_files_can_be_read(store):
+    store.write("manifest.json", b"{}")
+    store.write("data/train [1].parquet", b"rows")
+    store.write("data/train [1].parquet", b"other rows")
+    assert store.names() == {"manifest.json", "data/train [1].parquet"}
+    assert store.read("data/train [1].parquet") == b"other rows"
+    with store.open("manifest.json") as file:
+        assert file.read() == b"{}"
+
+
+def test_adopted_files_move(store, tmp_path):
+    (tmp_path / "local").write_bytes(b"content")
+    store.adopt("data/layer", tmp_path / "local")
+    assert store.read("data/layer") == b"content"
+    assert not (tmp_path / "local").exists()
+
+
+def test_removing_twice_is_fine(store):
+    store.write("a", b"")
+    store.remove("a")
+    store.remove("a")
+    assert store.names() == set()
+
+
+def test_digests(store):
+    content = os.urandom((1 << 20) + 5)
+    store.write("a", content)
+    assert digest_of(store, "a") == (hashlib.sha256(content).hexdigest(), len(content))
+
+
+def test_missing_files(store, tmp_path):
+    for ask in (store.read, store.open, lambda name: digest_of(store, name)):
+        with pytest.raises(DeliveryError, match="data/none can not be read: ") as caught:
+            ask("data/none")
+        assert store.shown in str(caught.value)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(DeliveryError, match="data/none can not be written"):
+        store.adopt("data/none", tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("name", ["../elsewhere", "/etc/passwd", "data/../../elsewhere", ""])
+def test_no_name_leads_out_of_a_store(store, tmp_path, name):
+    (tmp_path / "elsewhere").write_bytes(b"private")
+    for ask in (store.read, store.open, store.remove, lambda name: store.write(name, b"")):
+        with pytest.raises(DeliveryError, match="use a name inside of it"):
+            ask(name)
+    assert (tmp_path / "elsewhere").read_bytes() == b"private"
+
+
+def test_a_file_where_a_folder_is_needed(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    fsspec.filesystem("memory").pipe_file("/file", b"")
+    for path in (str(tmp_path / "file"), "memory://file"):
+        with pytest.raises(DeliveryError, match="is a file, and a folder is needed here"):
+            open_store(path).names()
+    with pytest.raises(DeliveryError, match="can not be written"):
+        LocalStore(tmp_path / "file").write("a", b"")
+
+
+def test_unfinished_files_are_not_listed_and_cleared_by_the_next_write(tmp_path):
+    store = LocalStore(tmp_path)
+    stale = tmp_path / ".a.1234.part"
+    stale.write_bytes(b"half")
+    (tmp_path / ".mole-x.part").mkdir()
+    (tmp_path / ".mole-x.part" / "layer").write_bytes(b"half")
+    assert store.names() == set()
+    store.write("a", b"whole")
+    assert not stale.exists()
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    store = LocalStore(tmp_path)
+    store.write("a", b"old")
+
+    def full(self, content):
+        with self.open("wb") as file:
+            file.write(content[:1])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(DeliveryError, match="a can not be written: No space left on device"):
+        store.write("a", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert store.read("a") == b"old"
+
+
+def test_adopting_from_another_disk(tmp_path, monkeypatch):
+    store, local, replace = LocalStore(tmp_path / "d"), tmp_path / "local", Path.replace
+    local.write_bytes(b"content")
+
+    def between_disks(self, target):
+        if self == local:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", between_disks)
+    store.adopt("a", local)
+    assert (store.read("a"), local.exists(), store.names()) == (b"content", False, {"a"})
+
+
+def test_what_a_path_or_url_opens(tmp_path):
+    assert isinstance(open_store(str(tmp_path / "a::b")), LocalStore)
+    assert open_store(f"file://{tmp_path}").folder == tmp_path
+    assert isinstance(open_store("memory://x/"), RemoteStore)
+    assert open_store("memory://x/").shown == "memory://x"
+    with pytest.raises(DeliveryError, match="carrier-pigeon://loft can not be opened"):
+        open_store("carrier-pigeon://loft")
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/x", "gs://bucket/x"])
+def test_a_missing_package_is_named(url, monkeypatch):
+    def missing(url):
+        raise ImportError("Install gcsfs to access it")
+
+    monkeypatch.setattr(fsspec.core, "url_to_fs", missing)
+    fix = r"pip install 'morphed-learning\[s3\]'" if url.startswith("s3") else "Install gcsfs"
+    with pytest.raises(MissingExtraError, match=f"{url} needs another package: {fix}"):
+        open_store(url)
