@@ -1,0 +1,82 @@
+"""The files of a delivery besides its manifest: names, and how each is written and read."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mole.augmented import AugmentedLayer
+from mole.data.encoding import Encoding
+from mole.data.shards import Shard, read_shard, shard_name
+from mole.delivery.manifest import Manifest
+from mole.errors import DeliveryError
+from mole.files.layers import load_augmented_layer
+from mole.files.sealed import load_sealed, save_sealed
+from mole.files.store import LocalStore, Store
+
+AUGMENTED = "augmented-layer.safetensors"
+SCALES = "scales.safetensors"
+UNFINISHED = "unfinished.json"
+
+
+def write_through(store: Store, name: str, write: Callable[[Path], None]) -> None:
+    """Write a file locally, next to its place if that is local, then move it into the store."""
+    near = store.folder if isinstance(store, LocalStore) else None
+    try:
+        with tempfile.TemporaryDirectory(prefix=".mole-", suffix=".part", dir=near) as scratch:
+            path = Path(scratch) / name
+            write(path)
+            store.adopt(name, path)
+    except OSError as error:
+        raise DeliveryError(f"{store.shown}/{name} can not be written: {error.strerror}") from None
+
+
+def clear_scratch(store: Store) -> None:
+    """Remove what a run that was killed had begun to write."""
+    if isinstance(store, LocalStore):
+        for scratch in store.folder.glob(".mole-*.part"):
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+@contextmanager
+def local_copy(store: Store, name: str) -> Iterator[Path]:
+    """A path under which a file of the store can be read."""
+    if isinstance(store, LocalStore):
+        yield store.folder / name
+        return
+    with tempfile.TemporaryDirectory(prefix="mole-") as scratch:
+        path = Path(scratch) / name
+        path.write_bytes(store.read(name))
+        yield path
+
+
+def load_delivered_layer(store: Store) -> AugmentedLayer:
+    """The augmented layer of a delivery."""
+    with local_copy(store, AUGMENTED) as path:
+        return load_augmented_layer(path)
+
+
+def save_encoding(store: Store, encoding: Encoding) -> None:
+    """Write the scales of 8-bit data; other data has none."""
+    if encoding.scales is not None:
+        scales, metadata = encoding.scales, {"format": "mole-scales", "version": "1"}
+        write_through(store, SCALES, lambda path: save_sealed(path, {"scales": scales}, metadata))
+
+
+def load_encoding(store: Store, dtype: str) -> Encoding:
+    """The encoding of a delivery's data."""
+    if dtype != "int8":
+        return Encoding(dtype)
+    with local_copy(store, SCALES) as path:
+        tensors, _ = load_sealed(path)
+    return Encoding(dtype, tensors["scales"])
+
+
+def read_shards(store: Store, manifest: Manifest, split: str) -> Iterator[Shard]:
+    """The shards of a split, one by one."""
+    count = manifest.splits[split].shards
+    for index in range(count):
+        name = shard_name(split, index, count)
+        with store.open(name) as file:
+            yield read_shard(file, f"{store.shown}/{name}", manifest.input_shape, manifest.dtype)

@@ -1,0 +1,252 @@
+"""Make a delivery: key + first layer + source -> morphed shards, augmented layer, manifest.
+
+Work that was interrupted goes on where it stood: a shard that is there is complete, and the manifest comes
+last. What an unfinished delivery was made from is pinned by a keyed digest in `unfinished.json`, so another
+key, layer, source or option is refused.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from mole.data.encoding import Encoding
+from mole.data.preparation import Preparation
+from mole.data.shards import count_rows
+from mole.data.source import BadSampleError, Source
+from mole.delivery.artefacts import (
+    AUGMENTED,
+    SCALES,
+    UNFINISHED,
+    clear_scratch,
+    load_encoding,
+    save_encoding,
+    write_through,
+)
+from mole.delivery.card import CARD, dataset_card
+from mole.delivery.local_engine import write_shards
+from mole.delivery.manifest import NAME as MANIFEST
+from mole.delivery.manifest import FileFacts, Manifest, SplitFacts
+from mole.delivery.options import Options
+from mole.delivery.probes import NAME as PROBES
+from mole.delivery.probes import make_probes, probe_error, save_probes
+from mole.delivery.rows import ShardJob, ShardMaker
+from mole.errors import DeliveryError, ParameterError
+from mole.files.layers import save
+from mole.files.store import LocalStore, Store, digest_of
+from mole.geometry import Array, Shape, element_count
+from mole.keys import MorphKey
+from mole.layer import FirstLayer
+from mole.provider import augment
+
+SHARD_BYTES = 1 << 26  # of 32-bit values: large products, and little memory
+SCALE_SAMPLE = 4096
+MAX_PROBE_ERROR = 0.1
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """A finished delivery, and the samples that were left out of it."""
+
+    manifest: Manifest
+    skipped: tuple[BadSampleError, ...]
+
+
+def deliver(
+    source: Source,
+    layer: FirstLayer,
+    key: MorphKey,
+    store: Store,
+    options: Options | None = None,
+    *,
+    progress: Progress = lambda done, total: None,
+) -> Delivered:
+    """Make a delivery, or go on with an unfinished one.
+
+    Raises:
+        DeliveryError: if something else lies there, or the result would be of no use.
+        BadSampleError: at the first sample that can not be read, unless options.skip_bad.
+    """
+    options = options or Options()
+    _check(source, layer, key, options)
+    delivery_id = _delivery_id(source, layer, key, options)
+    if _claim(store, delivery_id):
+        return Delivered(Manifest.read(store), ())
+    try:
+        return _make(_Order(source, layer, key, store, options, delivery_id), progress)
+    except BaseException:
+        _give_up_if_nothing_is_lost(store)
+        raise
+
+
+@dataclass(frozen=True)
+class _Order:
+    source: Source
+    layer: FirstLayer
+    key: MorphKey
+    store: Store
+    options: Options
+    delivery_id: str
+
+
+def _make(order: _Order, progress: Progress) -> Delivered:
+    """All files of a delivery, in the order in which they can be made."""
+    source, layer, key, store, options = order.source, order.layer, order.key, order.store, order.options
+    preparation = Preparation.for_layer(layer, mode=options.mode, resize=options.resize)
+    with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="decode") as decoders:
+        maker = ShardMaker(
+            source, key, preparation, keep=options.keep, skip_bad=options.skip_bad, decoders=decoders
+        )
+        jobs = _jobs(source, layer.input_shape, options)
+        maker.read(replace(jobs[0], stop=1))  # a mistake in shape or mode shows before the hard work
+        encoding = _encoding(maker, jobs, store, options)
+        error = _augmented_layer(layer, key, encoding, store, options)
+        skipped = write_shards(maker, jobs, encoding, store, progress)
+    splits = _count_rows(source, jobs, store)
+    classes = source.classes if options.class_names else None
+    labelled = any(split.labels is not None for split in source.splits.values())
+    card = dataset_card(layer.input_shape, options, splits, classes, labelled=labelled)
+    store.write(CARD, card.encode())
+    digests = {name: digest_of(store, name) for name in sorted(store.names() - {UNFINISHED})}
+    manifest = Manifest(
+        delivery_id=order.delivery_id,
+        key_fingerprint=key.fingerprint,
+        layer_fingerprint=layer.fingerprint,
+        input_shape=layer.input_shape,
+        output_shape=layer.output_shape,
+        kappa=key.kappa,
+        layout=key.parameters.layout,
+        dtype=options.dtype,
+        probe_error=error,
+        normalisation=layer.normalisation,
+        mode=options.mode,
+        resize=options.resize,
+        classes=classes,
+        columns=options.keep,
+        splits=splits,
+        files={name: FileFacts(bytes=size, sha256=digest) for name, (digest, size) in digests.items()},
+    )
+    manifest.write(store)
+    store.remove(UNFINISHED)
+    return Delivered(manifest, skipped)
+
+
+def _give_up_if_nothing_is_lost(store: Store) -> None:
+    """After a failure before the first shard, leave the place as it was, free for another try."""
+    with suppress(DeliveryError, OSError):
+        names = store.names()
+        if any(name.startswith("data/") for name in names):
+            return
+        for name in names:
+            store.remove(name)
+        if isinstance(store, LocalStore):
+            store.folder.rmdir()
+
+
+def _check(source: Source, layer: FirstLayer, key: MorphKey, options: Options) -> None:
+    if key.input_shape != layer.input_shape:
+        raise ParameterError(
+            f"the key morphs samples of shape {key.input_shape} and the layer takes {layer.input_shape}: "
+            "make a key for this layer"
+        )
+    Encoding(options.dtype, np.ones(1, np.float32) if options.dtype == "int8" else None)
+    for name, split in source.splits.items():
+        missing = [column for column in options.keep if column not in split.extra]
+        if missing:
+            known = ", ".join(split.extra) or "none"
+            raise ParameterError(f"split '{name}' has no column '{missing[0]}' to keep: it has {known}")
+
+
+def _delivery_id(source: Source, layer: FirstLayer, key: MorphKey, options: Options) -> str:
+    """What this delivery is made from, in a digest that only the holder of the key can compute."""
+    sizes = {name: len(split) for name, split in source.splits.items()}
+    facts = [source.fingerprint, sizes, layer.fingerprint, key.fingerprint, asdict(options)]
+    return key.sign("delivery", json.dumps(facts, sort_keys=True))
+
+
+def _claim(store: Store, delivery_id: str) -> bool:
+    """Take the place for this delivery; True if it lies there finished already."""
+    names = store.names()
+    if MANIFEST in names:
+        if Manifest.read(store).delivery_id != delivery_id:
+            raise DeliveryError(f"{store.shown} holds another delivery already: choose another place")
+        if UNFINISHED in names:
+            store.remove(UNFINISHED)
+        return True
+    if UNFINISHED in names:
+        try:
+            same = json.loads(store.read(UNFINISHED)).get("delivery_id") == delivery_id
+        except (ValueError, AttributeError):
+            same = False
+        if not same:
+            raise DeliveryError(
+                f"{store.shown} holds an unfinished delivery with another key, layer, source or option: "
+                "repeat that command, or choose another place"
+            )
+        clear_scratch(store)
+        return False
+    if names:
+        raise DeliveryError(f"{store.shown} is not empty: choose another place")
+    store.write(UNFINISHED, json.dumps({"delivery_id": delivery_id}).encode())
+    return False
+
+
+def _augmented_layer(
+    layer: FirstLayer, key: MorphKey, encoding: Encoding, store: Store, options: Options
+) -> float | None:
+    """Write the augmented layer and its probes, unless they are there; the error of its features."""
+    if options.layer_dtype is None:
+        return None
+    augmented = augment(layer, key, dtype=options.layer_dtype)
+    probes = make_probes(layer, key, encoding)
+    error = probe_error(probes, augmented, encoding)
+    if not error <= MAX_PROBE_ERROR:
+        raise DeliveryError(
+            f"with core '{key.core}' and {encoding.dtype} data the features would be off by "
+            f"{100 * error:.0f} %: use core 'orthogonal' or dtype 'float32'"
+        )
+    if AUGMENTED not in store.names():
+        write_through(store, AUGMENTED, lambda path: save(augmented, path))
+    if PROBES not in store.names():
+        save_probes(probes, store)
+    return float(f"{error:.3g}")
+
+
+def _jobs(source: Source, shape: Shape, options: Options) -> list[ShardJob]:
+    rows = options.rows_per_shard or max(1, SHARD_BYTES // (4 * element_count(shape)))
+    jobs = []
+    for name, split in source.splits.items():
+        count = -(-len(split) // rows)
+        jobs += [
+            ShardJob(name, index, count, index * rows, min((index + 1) * rows, len(split)))
+            for index in range(count)
+        ]
+    return jobs
+
+
+def _encoding(maker: ShardMaker, jobs: list[ShardJob], store: Store, options: Options) -> Encoding:
+    """The encoding; 8-bit scales come from the first shards: in their secret order a random sample."""
+    if options.dtype != "int8" or SCALES in store.names():
+        return load_encoding(store, options.dtype)
+    sample: list[Array] = []
+    for job in jobs:
+        if sum(map(len, sample)) < SCALE_SAMPLE:
+            sample.append(maker.morphed(maker.read(job)))
+    encoding = Encoding.fit(options.dtype, np.concatenate(sample))
+    save_encoding(store, encoding)
+    return encoding
+
+
+def _count_rows(source: Source, jobs: list[ShardJob], store: Store) -> dict[str, SplitFacts]:
+    """Rows that are really there: some samples may have been skipped, in this run or an earlier one."""
+    splits = {}
+    for name, split in source.splits.items():
+        shards = [job.name for job in jobs if job.split == name]
+        rows = sum(count_rows(store.read(shard)) for shard in shards)
+        splits[name] = SplitFacts(samples=len(split), rows=rows, shards=len(shards))
+    return splits

@@ -1,0 +1,36 @@
+"""Small data sets, layers and keys for tests of deliveries."""
+
+from pathlib import Path
+
+import numpy as np
+
+import mole
+
+SHAPE = (3, 8, 8)
+
+
+def write_npz(path: Path, *, train: int = 100, test: int = 30, seed: int = 0) -> Path:
+    """8-bit colour images of 8x8 with labels, as x_train, y_train, x_test, y_test."""
+    rng = np.random.default_rng(seed)
+    arrays = {}
+    for split, count in (("train", train), ("test", test)):
+        if count:
+            arrays[f"x_{split}"] = rng.integers(0, 256, (count, 8, 8, 3), dtype=np.uint8)
+            arrays[f"y_{split}"] = rng.integers(0, 10, count)
+    np.savez(path, **arrays)
+    return path
+
+
+def make_layer(seed: int = 0) -> mole.FirstLayer:
+    rng = np.random.default_rng(seed)
+    return mole.FirstLayer.conv(
+        rng.normal(size=(4, 3, 3, 3)).astype(np.float32),
+        rng.normal(size=4).astype(np.float32),
+        input_shape=SHAPE,
+        padding=1,
+        normalisation=mole.Normalisation((0.5, 0.4, 0.3), (0.2, 0.25, 0.3)),
+    )
+
+
+def make_key(seed: int = 0, **options) -> mole.MorphKey:
+    return mole.MorphKey.generate(SHAPE, insecure_seed=bytes([seed] * 32), **options)
