@@ -33,7 +33,19 @@ def test_the_public_names():
 
 
 def test_the_public_names_of_mole_torch():
-    assert mole.torch.__all__ == ["AugmentedModule", "attach", "export_first_layer", "find_first_layer"]
+    assert mole.torch.__all__ == [
+        "AugmentedModule",
+        "CheckpointFacts",
+        "MorphedDataset",
+        "attach",
+        "evaluate",
+        "export_first_layer",
+        "find_first_layer",
+        "load_checkpoint",
+        "predict",
+        "save_checkpoint",
+        "train",
+    ]
     assert all(hasattr(mole.torch, name) for name in mole.torch.__all__)
 
 

@@ -46,6 +46,7 @@ class AugmentedModule(nn.Module):
             setattr(self, name, value)
         self.input_shape = augmented.input_shape
         self.output_shape = augmented.output_shape
+        self.kappa, self.layout = augmented.kappa, augmented.layout  # for checkpoints; not used here
         self.added_padding = added_padding
         grid = zip(augmented.input_shape[1:], added_padding, strict=False)
         self._padded_shape = (augmented.input_shape[0], *(side + sum(pair) for side, pair in grid))

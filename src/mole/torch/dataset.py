@@ -1,0 +1,146 @@
+"""A delivery as a PyTorch data set."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from mole.delivery.artefacts import load_encoding
+from mole.delivery.manifest import Manifest
+from mole.errors import DeliveryError
+from mole.files.store import LocalStore, open_store
+from mole.geometry import Shape, element_count
+from mole.torch.sampling import ShardSampler
+from mole.torch.shard_cache import ShardCache
+
+CACHE_BYTES = 1 << 30
+
+Item = tuple[Tensor, int] | Tensor
+
+
+class MorphedDataset(Dataset[Item]):
+    """The rows of one split: a morphed sample, float32 of the delivery's shape, and its label.
+
+        dataset = MorphedDataset("delivery", "train")
+        loader = DataLoader(dataset, batch_size=64, sampler=dataset.sampler(seed=0), num_workers=2)
+        for samples, labels in loader: ...
+
+    Without labels an item is the sample alone. Rows are read shard by shard, and the shards used last stay
+    in memory, so a delivery may be larger than memory. Say `sampler=dataset.sampler(seed=...)` rather than
+    `shuffle=True`: with a split that does not fit into `cache_bytes`, a shuffle across all shards would
+    read a whole shard for nearly every row. Batches are fetched in one go. Each worker of a `DataLoader`
+    opens the files itself and keeps shards of its own.
+
+    Checksums are not checked here: that is what `mole verify` is for, once.
+    """
+
+    def __init__(
+        self, delivery: str | PathLike[str], split: str = "train", *, cache_bytes: int = CACHE_BYTES
+    ) -> None:
+        """Open a split.
+
+        Args:
+            delivery: folder or fsspec URL of the delivery.
+            split: which of its splits.
+            cache_bytes: how much stored data to keep in memory, in each process; one shard at least.
+
+        Raises:
+            DeliveryError: if there is no delivery, no such split, or a shard that can not be read.
+        """
+        self.delivery, self.split = fspath(delivery), split
+        store = open_store(self.delivery)
+        if isinstance(store, LocalStore) and not store.folder.exists():
+            raise DeliveryError(f"{store.shown} is not there: give the folder of a delivery")
+        self.manifest = Manifest.read(store)
+        facts = self.manifest.splits.get(split)
+        if facts is None:
+            known = ", ".join(self.manifest.splits) or "none"
+            raise DeliveryError(f"{store.shown} has no split '{split}': it has {known}")
+        self._encoding = load_encoding(store, self.manifest.dtype)
+        self._shards = ShardCache(self.delivery, self.manifest, split, cache_bytes=cache_bytes)
+        self._rows = self._shards.row_counts()
+        if sum(self._rows) != facts.rows:
+            raise DeliveryError(
+                f"{store.shown} has {sum(self._rows)} rows in split '{split}' and its manifest says "
+                f"{facts.rows}: get the delivery again"
+            )
+        self._ends = np.cumsum(self._rows)
+        self._shards_at_once = cache_bytes // max(1, self._bytes_of_a_shard())
+
+    def __len__(self) -> int:
+        return sum(self._rows)
+
+    def __getitem__(self, index: int) -> Item:
+        """One row; `__getitems__` is faster for many."""
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Item]:
+        """Several rows at once: what a `DataLoader` calls for a batch."""
+        wanted = self._checked(indices)
+        samples = np.empty((len(wanted), element_count(self.input_shape)), np.float32)
+        labels: npt.NDArray[np.int64] | None = np.empty(len(wanted), np.int64)
+        shards = np.searchsorted(self._ends, wanted, side="right")
+        for shard in np.unique(shards).tolist():
+            places = np.flatnonzero(shards == shard)
+            offsets = wanted[places] - (self._ends[shard] - self._rows[shard])
+            rows = self._shards[shard]
+            samples[places] = self._encoding.decode(rows.values[offsets])
+            if rows.labels is None or labels is None:
+                labels = None
+            else:
+                labels[places] = rows.labels[offsets]
+        tensors = torch.from_numpy(samples).reshape(-1, *self.input_shape).unbind()
+        return list(tensors) if labels is None else list(zip(tensors, labels.tolist(), strict=True))
+
+    @property
+    def input_shape(self) -> Shape:
+        """Shape of a sample."""
+        return self.manifest.input_shape
+
+    @property
+    def key_fingerprint(self) -> str:
+        """Which key the data was morphed with."""
+        return self.manifest.key_fingerprint
+
+    @property
+    def classes(self) -> tuple[str, ...] | None:
+        """Names of the classes, if the provider gave them."""
+        return self.manifest.classes
+
+    @cached_property
+    def labels(self) -> npt.NDArray[np.int64] | None:
+        """The label of every row, in order, or None."""
+        return self._shards.labels()
+
+    @cached_property
+    def row_ids(self) -> list[str]:
+        """The random id of every row, in order."""
+        return self._shards.row_ids()
+
+    @property
+    def class_count(self) -> int:
+        """Number of classes: of names, or else one more than the largest label."""
+        if self.classes is not None:
+            return len(self.classes)
+        return 0 if self.labels is None else int(self.labels.max(initial=-1)) + 1
+
+    def sampler(self, *, seed: int) -> ShardSampler:
+        """Shuffles for a `DataLoader`, as many shards at a time as stay in memory."""
+        return ShardSampler(self._rows, seed=seed, shards_at_once=self._shards_at_once)
+
+    def _checked(self, indices: Sequence[int]) -> npt.NDArray[np.int64]:
+        wanted: npt.NDArray[Any] = np.asarray(indices, dtype=np.int64)
+        outside = (wanted < -len(self)) | (wanted >= len(self))
+        if outside.any():
+            raise IndexError(f"row {wanted[outside][0]} is not one of the {len(self)} of '{self.split}'")
+        return np.where(wanted < 0, wanted + len(self), wanted)
+
+    def _bytes_of_a_shard(self) -> int:
+        itemsize = np.dtype(self.manifest.dtype).itemsize
+        return max(self._rows, default=0) * element_count(self.input_shape) * itemsize
