@@ -86,7 +86,7 @@ def test_info_of_a_key_shows_its_fingerprint_and_no_secret(files, call):
         (["passphrase.key", "--passphrase-file", "wrong.txt"], "the passphrase is wrong"),
         (["passphrase.key", "--passphrase-file", "empty.txt"], "empty.txt has no passphrase"),
         (["passphrase.key", "--passphrase-file", "nowhere"], "nowhere can not be read"),
-        (["."], ". can not be read: Is a directory"),
+        (["."], ". has no manifest.json: it is no delivery"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_no_traceback(files, call, sentence):

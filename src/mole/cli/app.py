@@ -7,7 +7,13 @@ from typing import Annotated
 import typer
 
 from mole._version import __version__
+from mole.cli.check import recover, verify
+from mole.cli.deliver import deliver, morph
+from mole.cli.demo import demo
+from mole.cli.develop import export_layer, predict, train
 from mole.cli.info import info
+from mole.cli.keygen import keygen
+from mole.cli.review import review
 from mole.errors import MoleError
 
 app = typer.Typer(
@@ -16,7 +22,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # its tracebacks show local variables, and those may be secret
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(info)
+PROVIDER, DEVELOPER, BOTH = "Data provider", "Model developer", "Both"
+app.command(rich_help_panel=PROVIDER)(review)
+app.command(rich_help_panel=PROVIDER)(keygen)
+app.command(rich_help_panel=PROVIDER)(deliver)
+app.command(rich_help_panel=PROVIDER)(morph)
+app.command(rich_help_panel=PROVIDER)(recover)
+app.command("export-layer", rich_help_panel=DEVELOPER)(export_layer)
+app.command(rich_help_panel=DEVELOPER)(train)
+app.command(rich_help_panel=DEVELOPER)(predict)
+app.command(rich_help_panel=BOTH)(info)
+app.command(rich_help_panel=BOTH)(verify)
+app.command(rich_help_panel=BOTH)(demo)
 
 
 def _print_version(wanted: bool) -> None:
@@ -45,6 +62,9 @@ def main() -> None:
     except MoleError as error:
         typer.echo(f"mole: {error}", err=True)
         sys.exit(1)
+    except KeyboardInterrupt:
+        typer.echo("mole: interrupted; nothing half-written is left behind", err=True)
+        sys.exit(130)
     except OSError as error:  # stdout is a closed pipe, or a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):

@@ -1,13 +1,12 @@
 """`mole info`: what a layer or a key holds, without showing a secret."""
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mole.augmented import AugmentedLayer
+from mole.cli.output import JsonOption, show
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
 from mole.errors import KeyFileError
 from mole.files import load
@@ -19,23 +18,49 @@ from mole.normalisation import Normalisation
 
 
 def info(
-    file: Annotated[Path, typer.Argument(help="A first layer, an augmented layer or a key.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    file: Annotated[Path, typer.Argument(help="A delivery, a first layer, an augmented layer or a key.")],
+    as_json: JsonOption = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
 ) -> None:
-    """Show what a layer file or a key holds; of a key, its parameters and fingerprint only.
+    """Show what a delivery, a layer or a key holds; of a key, its parameters and fingerprint only.
 
     Example: mole info first-layer.safetensors
     """
     if file.name.endswith(SUFFIX):
         raise KeyFileError(f"{file} is the second file of a key: ask for {file.name.removesuffix(SUFFIX)}")
-    if is_age_file(file):
+    if file.is_dir():
+        facts = _delivery_facts(file)
+    elif is_age_file(file):
         facts = _key_facts(open_key(file, passphrase_file, identity))
     else:
         layer = load(file)
         facts = _first_layer_facts(layer) if isinstance(layer, FirstLayer) else _augmented_facts(layer)
-    typer.echo(json.dumps(facts) if as_json else _table(facts))
+    show(facts, as_json=as_json)
+
+
+def _delivery_facts(folder: Path) -> dict[str, Any]:
+    from mole.delivery.manifest import Manifest  # noqa: PLC0415  (loads what most calls do not need)
+    from mole.files.store import LocalStore  # noqa: PLC0415
+
+    manifest = Manifest.read(LocalStore(folder))
+    return {
+        "what": "delivery",
+        "rows": {name: facts.rows for name, facts in manifest.splits.items()},
+        "classes": manifest.classes,
+        "columns": manifest.columns,
+        "input shape": manifest.input_shape,
+        "output shape": manifest.output_shape,
+        "kappa": manifest.kappa,
+        "layout": manifest.layout,
+        "dtype": manifest.dtype,
+        "data bytes": manifest.data_bytes,
+        "key fingerprint": manifest.key_fingerprint,
+        "layer fingerprint": manifest.layer_fingerprint,
+        "mode": manifest.mode,
+        "resize": manifest.resize,
+        **_normalisation_facts(manifest.normalisation),
+    }
 
 
 def _key_facts(key: MorphKey) -> dict[str, Any]:
@@ -86,17 +111,3 @@ def _normalisation_facts(normalisation: Normalisation | None) -> dict[str, Any]:
     if normalisation is None:
         return {"normalisation": None}
     return {"mean": normalisation.mean, "std": normalisation.std}
-
-
-def _table(facts: Mapping[str, Any]) -> str:
-    width = max(map(len, facts))
-    return "\n".join(f"{name:<{width}}  {_words(value)}" for name, value in facts.items())
-
-
-def _words(value: object) -> str:
-    if isinstance(value, tuple):
-        separator = " x " if all(isinstance(part, int) for part in value) else ", "
-        return separator.join(map(str, value)) if value else "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "none" if value is None else str(value)

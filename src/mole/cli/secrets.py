@@ -27,13 +27,18 @@ def open_key(path: Path, passphrase_file: Path | None, identities: list[Path] | 
     if not needs_passphrase(path):
         return MorphKey.load(path, identities=texts)
     if passphrase_file is not None:
-        lines = _read_text(passphrase_file).splitlines()
-        if not lines or not lines[0]:
-            raise KeyFileError(f"{passphrase_file} has no passphrase in its first line")
-        return MorphKey.load(path, lines[0])
+        return MorphKey.load(path, read_passphrase_file(passphrase_file))
     if not sys.stdin.isatty():
         raise KeyFileError(f"{path} needs a passphrase: give --passphrase-file, or run in a terminal")
     return MorphKey.load(path, getpass.getpass(f"Passphrase of {path}: "))
+
+
+def read_passphrase_file(path: Path) -> str:
+    """The first line of a file."""
+    lines = _read_text(path).splitlines()
+    if not lines or not lines[0]:
+        raise KeyFileError(f"{path} has no passphrase in its first line")
+    return lines[0]
 
 
 def _read_text(path: Path) -> str:
