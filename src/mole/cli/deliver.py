@@ -8,6 +8,7 @@ import typer
 
 from mole.cli.output import JsonOption, QuietOption, progress_bar, say, show
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
+from mole.errors import ParameterError
 from mole.files.layers import load_first_layer
 
 DataArgument = Annotated[str, typer.Argument(help="Your data: a folder, a file or a URL.")]
@@ -35,6 +36,8 @@ def deliver(
     keep: KeepOption = None,
     skip_bad: SkipBadOption = False,
     class_names: Annotated[bool, typer.Option(help="Hand over the names of the classes.")] = True,
+    engine: Annotated[str, typer.Option(help="local, or ray for many machines.")] = "local",
+    ray_address: Annotated[str | None, typer.Option(help="A running Ray cluster.")] = None,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
@@ -48,7 +51,9 @@ def deliver(
         "dtype": dtype, "layer_dtype": layer_dtype, "mode": mode, "resize": resize,
         "keep": tuple(keep or ()), "skip_bad": skip_bad, "class_names": class_names,
     }  # fmt: skip
-    order = _Order(data, layer, key, out, choices, passphrase_file, identity, quiet)
+    if engine not in ("local", "ray"):
+        raise ParameterError(f"engine '{engine}' is unknown: use local or ray")
+    order = _Order(data, layer, key, out, choices, passphrase_file, identity, quiet, engine, ray_address)
     show(order.carry_out(), as_json=as_json)
     say(WHAT_IT_MEANS, quiet=quiet)
 
@@ -98,13 +103,17 @@ class _Order:
     passphrase_file: Path | None
     identity: list[Path] | None
     quiet: bool
+    engine: str = "local"
+    ray_address: str | None = None
 
     def carry_out(self) -> dict[str, Any]:
         """Deliver, write the ledger, and say what was left out."""
         # Imported here, because these load pyarrow and Pillow.
         from mole.data.opening import open_source  # noqa: PLC0415
+        from mole.delivery.deliver import Engine  # noqa: PLC0415
         from mole.delivery.deliver import deliver as make_delivery  # noqa: PLC0415
         from mole.delivery.ledger import record, warnings_for  # noqa: PLC0415
+        from mole.delivery.local_engine import write_shards  # noqa: PLC0415
         from mole.delivery.options import Options  # noqa: PLC0415
         from mole.files.store import open_store  # noqa: PLC0415
 
@@ -113,9 +122,16 @@ class _Order:
         key = open_key(self.key, self.passphrase_file, self.identity)
         for warning in warnings_for(self.key, first.fingerprint):
             say(f"mole: {warning}", quiet=self.quiet)
+        options = Options(**self.choices)
+        engine: Engine = write_shards
+        if self.engine == "ray":
+            from mole.delivery.ray_engine import RayEngine  # noqa: PLC0415
+
+            data, out = (_absolute(place) for place in (self.data, self.out))
+            engine = RayEngine(data, out, first, key, options, self.ray_address)
         with progress_bar("Morphing", quiet=self.quiet) as progress:
             delivered = make_delivery(
-                source, first, key, open_store(self.out), Options(**self.choices), progress=progress
+                source, first, key, open_store(self.out), options, engine=engine, progress=progress
             )
         manifest = delivered.manifest
         record(self.key, manifest)
@@ -130,3 +146,8 @@ class _Order:
             "all bytes": sum(facts.bytes for facts in manifest.files.values()),
             "key fingerprint": manifest.key_fingerprint,
         }
+
+
+def _absolute(place: str) -> str:
+    """A path that means the same in every process on this machine; a URL as it is."""
+    return place if "://" in place else str(Path(place).absolute())

@@ -47,6 +47,7 @@ SHARD_BYTES = 1 << 26  # of 32-bit values: large products, and little memory
 SCALE_SAMPLE = 4096
 MAX_PROBE_ERROR = 0.1
 Progress = Callable[[int, int], None]
+Engine = Callable[[ShardMaker, list[ShardJob], Encoding, Store, Progress], tuple[BadSampleError, ...]]
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,19 @@ def deliver(
     store: Store,
     options: Options | None = None,
     *,
+    engine: Engine = write_shards,
     progress: Progress = lambda done, total: None,
 ) -> Delivered:
     """Make a delivery, or go on with an unfinished one.
+
+    Args:
+        source: the provider's data.
+        layer: the developer's first layer.
+        key: the provider's key.
+        store: where the delivery goes.
+        options: the provider's choices.
+        engine: what writes the shards: on this machine, or a `RayEngine`.
+        progress: called with the rows done and the rows to do.
 
     Raises:
         DeliveryError: if something else lies there, or the result would be of no use.
@@ -78,7 +89,7 @@ def deliver(
     if _claim(store, delivery_id):
         return Delivered(Manifest.read(store), ())
     try:
-        return _make(_Order(source, layer, key, store, options, delivery_id), progress)
+        return _make(_Order(source, layer, key, store, options, delivery_id), engine, progress)
     except BaseException:
         _give_up_if_nothing_is_lost(store)
         raise
@@ -94,7 +105,7 @@ class _Order:
     delivery_id: str
 
 
-def _make(order: _Order, progress: Progress) -> Delivered:
+def _make(order: _Order, engine: Engine, progress: Progress) -> Delivered:
     """All files of a delivery, in the order in which they can be made."""
     source, layer, key, store, options = order.source, order.layer, order.key, order.store, order.options
     preparation = Preparation.for_layer(layer, mode=options.mode, resize=options.resize)
@@ -106,7 +117,7 @@ def _make(order: _Order, progress: Progress) -> Delivered:
         maker.read(replace(jobs[0], stop=1))  # a mistake in shape or mode shows before the hard work
         encoding = _encoding(maker, jobs, store, options)
         error = _augmented_layer(layer, key, encoding, store, options)
-        skipped = write_shards(maker, jobs, encoding, store, progress)
+        skipped = engine(maker, jobs, encoding, store, progress)
     splits = _count_rows(source, jobs, store)
     classes = source.classes if options.class_names else None
     labelled = any(split.labels is not None for split in source.splits.values())

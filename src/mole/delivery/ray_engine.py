@@ -1,0 +1,136 @@
+"""The engine for many machines: Ray Data runs the same per-shard work on every worker.
+
+Each worker opens the source and the store itself, so both must be reachable from all machines. The key
+travels sealed; what opens it is held by one actor and goes to the workers from memory to memory.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mole.data.encoding import Encoding
+from mole.data.opening import open_source
+from mole.data.preparation import Preparation
+from mole.data.shards import write_shard
+from mole.data.source import BadSampleError
+from mole.delivery.options import Options
+from mole.delivery.rows import ShardJob, ShardMaker
+from mole.errors import DeliveryError, MissingExtraError
+from mole.files.store import Store, open_store
+from mole.keys import MorphKey
+from mole.keys.transport import Parcel, open_key, seal_key
+from mole.layer import FirstLayer
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class RayEngine:
+    """Writes shards with Ray.
+
+    Attributes:
+        data: path or URL of the source, as every worker sees it.
+        out: path or URL of the delivery, as every worker sees it.
+        layer, key, options: what the delivery is made from.
+        address: of a running cluster; None for one on this machine.
+    """
+
+    data: str
+    out: str
+    layer: FirstLayer
+    key: MorphKey
+    options: Options
+    address: str | None = None
+
+    def __call__(
+        self, maker: ShardMaker, jobs: list[ShardJob], encoding: Encoding, store: Store, progress: Progress
+    ) -> tuple[BadSampleError, ...]:
+        """Write every shard that is missing; returns the samples that were left out of them."""
+        ray = _import_ray()
+        present = store.names()
+        missing = [job for job in jobs if job.name not in present]
+        total, done = sum(job.rows for job in jobs), sum(job.rows for job in jobs if job not in missing)
+        progress(done, total)
+        if not missing:
+            return ()
+        parcel = seal_key(self.key)
+        ray.init(address=self.address, log_to_driver=False, logging_level="error", include_dashboard=False)
+        try:
+            holder = ray.remote(_Holder).options(num_cpus=0).remote(parcel.opener)
+            preparation = Preparation.for_layer(
+                self.layer, mode=self.options.mode, resize=self.options.resize
+            )
+            order = _WorkersOrder(self.data, self.out, parcel.box, preparation, self.options, encoding)
+            rows = ray.data.from_items([asdict(job) for job in missing], override_num_blocks=len(missing))
+            workers = max(1, min(len(missing), int(ray.cluster_resources().get("CPU", 1))))
+            results = rows.map(_Worker, fn_constructor_args=(order, holder), concurrency=workers)
+            skipped: list[BadSampleError] = []
+            for result in results.iter_rows():
+                skipped += [BadSampleError(*bad) for bad in result["bad"]]
+                done += result["rows"]
+                progress(done, total)
+        except ray.exceptions.RayError as error:
+            raise DeliveryError(f"a worker failed: {_cause(error)}") from None
+        finally:
+            ray.shutdown()
+        return tuple(skipped)
+
+
+@dataclass(frozen=True)
+class _WorkersOrder:
+    """What every worker is told; the key in it is sealed."""
+
+    data: str
+    out: str
+    box: bytes
+    preparation: Preparation
+    options: Options
+    encoding: Encoding
+
+
+class _Holder:
+    """Keeps what opens the key, in memory only."""
+
+    def __init__(self, opener: bytes) -> None:
+        self._opener = opener
+
+    def opener(self) -> bytes:
+        return self._opener
+
+
+class _Worker:
+    """One process that makes shards."""
+
+    def __init__(self, order: _WorkersOrder, holder: Any) -> None:
+        import ray  # noqa: PLC0415  (only in workers)
+
+        key = open_key(Parcel(ray.get(holder.opener.remote()), order.box))
+        self._order = order
+        self._maker = ShardMaker(
+            open_source(order.data), key, order.preparation,
+            keep=order.options.keep, skip_bad=order.options.skip_bad,
+        )  # fmt: skip
+        self._store = open_store(order.out)
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        job = ShardJob(**row)
+        plain = self._maker.read(job)
+        shard = self._maker.morph(plain, self._order.encoding)
+        self._store.write(job.name, write_shard(shard, self._maker.input_shape))
+        return {"rows": job.rows, "bad": [[bad.name, bad.reason] for bad in plain.bad]}
+
+
+def _import_ray() -> Any:
+    try:
+        import ray  # noqa: PLC0415  (seconds, and an extra)
+        import ray.data  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtraError("engine 'ray' needs Ray: pip install 'morphed-learning[ray]'") from None
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    return ray
+
+
+def _cause(error: Exception) -> str:
+    """The last line of what a worker said: the sentence, without its traceback."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[-1].split("Error: ", 1)[-1] if lines else type(error).__name__

@@ -1,0 +1,55 @@
+"""The Ray engine gives the same rows as the local one, on a Ray of this machine."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pyrage
+import pytest
+
+import mole
+from deliveries import make_key, make_layer, write_npz
+from mole.errors import KeyFileError
+from mole.keys.transport import Parcel, open_key, seal_key
+
+IDENTITY = pyrage.x25519.Identity.generate()
+
+
+def test_a_key_travels_sealed(rng):
+    for key in (
+        make_key(),
+        make_key(core="whitened", sample=rng.normal(size=(400, 3, 8, 8))),
+    ):
+        parcel = seal_key(key)
+        assert open_key(parcel).fingerprint == key.fingerprint
+        assert bytes(32).hex().encode() not in parcel.box
+        with pytest.raises(KeyFileError, match="changed on its way"):
+            open_key(Parcel(bytes(32), parcel.box))
+
+
+def test_both_engines_give_the_same_bytes(tmp_path):
+    pytest.importorskip("ray")
+    write_npz(tmp_path / "data.npz", train=900, test=100)
+    mole.save(make_layer(), tmp_path / "layer.safetensors")
+    make_key().save(tmp_path / "my.key", recipients=[str(IDENTITY.to_public())])
+    (tmp_path / "identity.txt").write_text(str(IDENTITY))
+    for engine in ("local", "ray"):
+        done = subprocess.run(
+            [
+                Path(sys.executable).with_name("mole"), "deliver", "data.npz",
+                "--layer", "layer.safetensors", "--key", "my.key", "--identity", "identity.txt",
+                "--dtype", "int8",
+                "--engine", engine, "--out", engine, "--json",
+            ],
+            cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["rows"] == {"test": 100, "train": 900}
+        assert bytes(32).hex() not in done.stdout + done.stderr
+    shards = sorted(path.name for path in (tmp_path / "local" / "data").iterdir())
+    assert shards == sorted(path.name for path in (tmp_path / "ray" / "data").iterdir())
+    for name in shards:
+        local, ray = (pq.read_table(tmp_path / engine / "data" / name) for engine in ("local", "ray"))
+        assert local.equals(ray)
