@@ -10,10 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from deliveries import make_key, make_layer, write_npz
 from mole.data.opening import open_source
 from mole.data.source import BadSampleError
+from mole.delivery.deliver import deliver
+from mole.delivery.options import Options
+from mole.delivery.recover import recover
+from mole.delivery.verify import verify
 from mole.errors import DeliveryError, SourceError
-from mole.files.store import RemoteStore, digest_of, open_store
+from mole.files.store import LocalStore, RemoteStore, digest_of, open_store
 
 pytest.importorskip("s3fs", reason="needs the extra 's3'")
 boto3 = pytest.importorskip("boto3", reason="needs boto3")
@@ -259,3 +264,21 @@ def test_a_file_where_a_folder_is_needed(s3):
     put(s3, "delivery", b"")
     with pytest.raises(DeliveryError, match="s3://bucket/delivery is a file, and a folder is needed here"):
         open_store("s3://bucket/delivery").names()
+
+
+def test_a_whole_delivery_from_s3_to_s3(s3, tmp_path):
+    put(s3, "private.npz", write_npz(tmp_path / "data.npz").read_bytes())
+    store, key = open_store("s3://bucket/delivery"), make_key()
+    options = Options(dtype="int8", rows_per_shard=16)
+    deliver(open_source("s3://bucket/private.npz"), make_layer(), key, store, options)
+    assert all(check.holds for check in verify(store))
+    deliver(
+        open_source(str(tmp_path / "data.npz")), make_layer(), key, LocalStore(tmp_path / "out"), options
+    )
+    for name in LocalStore(tmp_path / "out").names():
+        if name.startswith("data/"):
+            assert get(s3, f"delivery/{name}") == (tmp_path / "out" / name).read_bytes()
+    with np.load(tmp_path / "data.npz") as truth:
+        assert np.array_equal(recover(store, key)["y_train"], truth["y_train"])
+    put(s3, "delivery/README.md", b"changed")
+    assert not all(check.holds for check in verify(store))
