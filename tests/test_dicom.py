@@ -1,6 +1,7 @@
 """DICOM: pydicom's sample files and made-up ones, against pixels computed from their bytes."""
 
 import io
+import os
 import pickle
 import shutil
 import sys
@@ -21,7 +22,7 @@ from pydicom.encaps import generate_frames  # noqa: E402
 from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian  # noqa: E402
 
 BUNDLED = Path(pydicom.__file__).parent / "data" / "test_files"
-MORE = Path("/work/shared/data/dicom_samples.tar")
+MORE = Path(os.environ.get("MOLE_DICOM_SAMPLES", "no such file"))  # a .tar of further samples
 PATIENT = "Doe^Jane"
 
 
@@ -34,7 +35,7 @@ def bundled(name):
 
 def further(name, folder):
     if not MORE.exists():
-        pytest.skip(f"{MORE} is not on this machine")
+        pytest.skip("MOLE_DICOM_SAMPLES names no .tar of further samples")
     with tarfile.open(MORE) as archive:
         (folder / name).write_bytes(archive.extractfile(f"dicom/{name}").read())
     return folder / name
