@@ -1,8 +1,10 @@
 """The provider's commands and the checks of both roles, as transcripts."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +118,21 @@ def test_the_ledger_knows_every_delivery_and_warns_of_a_second_developer(place, 
     entries = [json.loads(line) for line in (tmp_path / "k.ledger").read_text().splitlines()]
     assert [entry["rows"] for entry in entries] == [420, 420]  # the same delivery twice counts once
     assert (tmp_path / "k.ledger").stat().st_mode & 0o777 == 0o600
+
+
+def test_ctrl_c_is_one_sentence_and_the_same_command_goes_on(place, tmp_path):
+    write_npz(tmp_path / "data.npz", train=120_000, test=0)
+    command = [Path(sys.executable).with_name("mole"), "deliver", tmp_path / "data.npz", *OPENED]
+    command += ["--out", tmp_path / "d"]
+    with subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not (tmp_path / "d" / "unfinished.json").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        error = process.communicate()[1]
+    assert process.returncode == 130
+    assert error == "mole: interrupted: nothing half-written is left; call again to go on\n"
+    assert not list(tmp_path.rglob("*.part"))
+    assert right(*command[1:], cwd=place)["rows"] == {"train": 120_000}
 
 
 def test_a_damaged_delivery_fails_the_check(place, tmp_path):

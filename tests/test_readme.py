@@ -46,7 +46,7 @@ def test_the_speeds_are_the_benchmarks():
         f"built in {augment['seconds']['augment']['median_s']:.2f} s, "
         f"{augment['times_faster_than_paper_dense_product']:.0f} times faster",
         f"a peak of {augment['memory']['peak_over_result']:.1f} times the result's memory",
-        f"bare matrix product ({100 * morph[1]['share_of_bare_product']:.0f} % of its speed)",
+        f"bare matrix product ({100 * morph[1]['share_of_bare_product']:.0f} % of its speed",
         f"{morph[1]['images_per_s']:,} CIFAR images a second at kappa = 1, "
         f"{morph[12]['images_per_s']:,} at kappa = 12",
     ):

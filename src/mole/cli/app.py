@@ -22,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # its tracebacks show local variables, and those may be secret
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+INTERRUPTED = 130
 PROVIDER, DEVELOPER, BOTH = "Data provider", "Model developer", "Both"
 app.command(rich_help_panel=PROVIDER)(review)
 app.command(rich_help_panel=PROVIDER)(keygen)
@@ -62,9 +63,10 @@ def main() -> None:
     except MoleError as error:
         typer.echo(f"mole: {error}", err=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        typer.echo("mole: interrupted; nothing half-written is left behind", err=True)
-        sys.exit(130)
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:  # typer turns Ctrl-C into this, and says nothing
+            typer.echo("mole: interrupted: nothing half-written is left; call again to go on", err=True)
+        raise
     except OSError as error:  # stdout is a closed pipe, or a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
