@@ -225,11 +225,9 @@ def test_what_others_write_counts_at_once(s3, store):
     assert store.names() == {"a"}
 
 
-def test_large_files_are_adopted_and_digested(s3, store, tmp_path, rng):
+def test_large_files_are_written_and_digested(s3, store, tmp_path, rng):
     content = rng.bytes(7 << 20)
-    (tmp_path / "local").write_bytes(content)
-    store.adopt("layer", tmp_path / "local")
-    assert not (tmp_path / "local").exists()
+    store.make("layer", lambda path: path.write_bytes(content))
     assert get(s3, "delivery/layer") == content
     (tmp_path / "again").write_bytes(content)
     assert digest_of(store, "layer") == digest_of(open_store(str(tmp_path)), "again")
@@ -247,17 +245,15 @@ def test_missing_files(store, tmp_path):
         with pytest.raises(DeliveryError, match=r"^s3://bucket/delivery/none can not be read: \S"):
             ask("none")
     with pytest.raises(DeliveryError, match=r"^s3://bucket/delivery/none can not be written: \S"):
-        store.adopt("none", tmp_path / "nothing")
+        store.make("none", lambda path: None)
 
 
 def test_a_bucket_that_is_not_there(s3, tmp_path):
     store = open_store("s3://no-such-bucket/delivery")
     with pytest.raises(DeliveryError, match=r"^s3://no-such-bucket/delivery/a can not be written: \S"):
         store.write("a", b"")
-    (tmp_path / "local").write_bytes(b"kept")
     with pytest.raises(DeliveryError, match="can not be written"):
-        store.adopt("a", tmp_path / "local")
-    assert (tmp_path / "local").read_bytes() == b"kept"
+        store.make("a", lambda path: path.write_bytes(b"kept"))
 
 
 def test_a_file_where_a_folder_is_needed(s3):

@@ -35,11 +35,20 @@ def test_written_files_can_be_read(store):
         assert file.read() == b"{}"
 
 
-def test_adopted_files_move(store, tmp_path):
-    (tmp_path / "local").write_bytes(b"content")
-    store.adopt("data/layer", tmp_path / "local")
+def test_a_function_can_make_a_file(store):
+    store.make("data/layer", lambda path: path.write_bytes(b"content"))
     assert store.read("data/layer") == b"content"
-    assert not (tmp_path / "local").exists()
+    assert store.names() == {"data/layer"}
+
+
+def test_a_function_that_fails_leaves_nothing(store):
+    def fail(path):
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(DeliveryError, match="data/layer can not be written: No space left on device"):
+        store.make("data/layer", fail)
+    assert store.names() == set()
 
 
 def test_removing_twice_is_fine(store):
@@ -62,7 +71,7 @@ def test_missing_files(store, tmp_path):
         assert store.shown in str(caught.value)
         assert "\n" not in str(caught.value)
     with pytest.raises(DeliveryError, match="data/none can not be written"):
-        store.adopt("data/none", tmp_path / "nothing")
+        store.make("data/none", lambda path: None)
 
 
 @pytest.mark.parametrize("name", ["../elsewhere", "/etc/passwd", "data/../../elsewhere", ""])
@@ -109,20 +118,6 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         store.write("a", b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
     assert store.read("a") == b"old"
-
-
-def test_adopting_from_another_disk(tmp_path, monkeypatch):
-    store, local, replace = LocalStore(tmp_path / "d"), tmp_path / "local", Path.replace
-    local.write_bytes(b"content")
-
-    def between_disks(self, target):
-        if self == local:
-            raise OSError(errno.EXDEV, "Invalid cross-device link")
-        return replace(self, target)
-
-    monkeypatch.setattr(Path, "replace", between_disks)
-    store.adopt("a", local)
-    assert (store.read("a"), local.exists(), store.names()) == (b"content", False, {"a"})
 
 
 def test_what_a_path_or_url_opens(tmp_path):

@@ -56,5 +56,14 @@ class Normalisation:
         std = np.reshape(self.std, per_channel)
         gain = (1 / (scale * std)).astype(dtype)
         offset = (np.reshape(self.mean, per_channel) / std).astype(dtype)
-        plain: Array = images.astype(dtype) * gain - offset
+        plain: Array = images.astype(dtype, order="C")
+        plain *= gain
+        plain -= offset
         return plain
+
+    def undo(self, plain: Array) -> Array:
+        """Pixels on a scale of 0 to 1 from plain data, (b, channels, ...), in its own dtype."""
+        per_channel = (len(self.mean),) + (1,) * (plain.ndim - 2)
+        pixels: Array = plain * np.reshape(self.std, per_channel).astype(plain.dtype)
+        pixels += np.reshape(self.mean, per_channel).astype(plain.dtype)
+        return pixels

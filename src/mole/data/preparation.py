@@ -87,9 +87,7 @@ class Preparation:
         """Undo `plain`: 8-bit pixels, (b, *input_shape)."""
         values = plain.astype(np.float32)
         if self.normalisation is not None:
-            per_channel = (-1,) + (1,) * (len(self.input_shape) - 1)
-            std = np.reshape(self.normalisation.std, per_channel).astype(np.float32)
-            values = values * std + np.reshape(self.normalisation.mean, per_channel).astype(np.float32)
+            values = self.normalisation.undo(values)
         return np.clip(np.rint(values * 255), 0, 255).astype(np.uint8)
 
     def recorded(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -34,8 +35,8 @@ def shard_name(split: str, index: int, count: int) -> str:
     return f"data/{split}-{index:05d}-of-{count:05d}.parquet"
 
 
-def write_shard(shard: Shard, shape: Shape) -> bytes:
-    """A shard as the bytes of a Parquet file."""
+def write_shard(shard: Shard, shape: Shape, path: Path) -> None:
+    """Write a shard as a Parquet file."""
     flat = pa.array(np.ascontiguousarray(shard.values).reshape(-1))
     storage = pa.FixedSizeListArray.from_arrays(flat, element_count(shape))
     tensor = pa.fixed_shape_tensor(flat.type, shape)
@@ -43,18 +44,17 @@ def write_shard(shard: Shard, shape: Shape) -> bytes:
     if shard.labels is not None:
         columns[LABEL] = pa.array(shard.labels)
     columns.update({name: pa.array(values) for name, values in shard.extra.items()})
-    sink = io.BytesIO()
     # Morphed values do not compress. Parquet has no 8-bit type of its own and would store such values in
     # four bytes each, but a dictionary of 256 entries puts each into one.
     is_small = shard.values.dtype.itemsize == 1
     pq.write_table(
         pa.table(columns),
-        sink,
+        path,
         compression="none",
         use_dictionary=[TENSOR_VALUES] if is_small else False,
         write_statistics=False,
+        write_batch_size=1 << 17,  # values that go through the writer together
     )
-    return sink.getvalue()
 
 
 def read_shard(file: IO[bytes], name: str, shape: Shape, dtype: str) -> Shard:

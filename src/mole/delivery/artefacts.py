@@ -1,8 +1,7 @@
 """The files of a delivery besides its manifest: names, and how each is written and read."""
 
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from mole.augmented import AugmentedLayer
 from mole.data.encoding import Encoding
 from mole.data.shards import Shard, read_shard, shard_name
 from mole.delivery.manifest import Manifest
-from mole.errors import DeliveryError
 from mole.files.layers import load_augmented_layer
 from mole.files.sealed import load_sealed, save_sealed
 from mole.files.store import LocalStore, Store
@@ -18,25 +16,6 @@ from mole.files.store import LocalStore, Store
 AUGMENTED = "augmented-layer.safetensors"
 SCALES = "scales.safetensors"
 UNFINISHED = "unfinished.json"
-
-
-def write_through(store: Store, name: str, write: Callable[[Path], None]) -> None:
-    """Write a file locally, next to its place if that is local, then move it into the store."""
-    near = store.folder if isinstance(store, LocalStore) else None
-    try:
-        with tempfile.TemporaryDirectory(prefix=".mole-", suffix=".part", dir=near) as scratch:
-            path = Path(scratch) / name
-            write(path)
-            store.adopt(name, path)
-    except OSError as error:
-        raise DeliveryError(f"{store.shown}/{name} can not be written: {error.strerror}") from None
-
-
-def clear_scratch(store: Store) -> None:
-    """Remove what a run that was killed had begun to write."""
-    if isinstance(store, LocalStore):
-        for scratch in store.folder.glob(".mole-*.part"):
-            shutil.rmtree(scratch, ignore_errors=True)
 
 
 @contextmanager
@@ -61,7 +40,7 @@ def save_encoding(store: Store, encoding: Encoding) -> None:
     """Write the scales of 8-bit data; other data has none."""
     if encoding.scales is not None:
         scales, metadata = encoding.scales, {"format": "mole-scales", "version": "1"}
-        write_through(store, SCALES, lambda path: save_sealed(path, {"scales": scales}, metadata))
+        store.make(SCALES, lambda path: save_sealed(path, {"scales": scales}, metadata))
 
 
 def load_encoding(store: Store, dtype: str) -> Encoding:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,10 +23,8 @@ from mole.delivery.artefacts import (
     AUGMENTED,
     SCALES,
     UNFINISHED,
-    clear_scratch,
     load_encoding,
     save_encoding,
-    write_through,
 )
 from mole.delivery.card import CARD, dataset_card
 from mole.delivery.local_engine import write_shards
@@ -199,7 +198,6 @@ def _claim(store: Store, delivery_id: str) -> bool:
                 f"{store.shown} holds an unfinished delivery with another key, layer, source or option: "
                 "repeat that command, or choose another place"
             )
-        clear_scratch(store)
         return False
     if names:
         raise DeliveryError(f"{store.shown} is not empty: choose another place")
@@ -222,20 +220,21 @@ def _augmented_layer(
             f"{100 * error:.0f} %: use core 'orthogonal' or dtype 'float32'"
         )
     if AUGMENTED not in store.names():
-        write_through(store, AUGMENTED, lambda path: save(augmented, path))
+        store.make(AUGMENTED, lambda path: save(augmented, path))
     if PROBES not in store.names():
         save_probes(probes, store)
     return float(f"{error:.3g}")
 
 
 def _jobs(source: Source, shape: Shape, options: Options) -> list[ShardJob]:
-    rows = options.rows_per_shard or max(1, SHARD_BYTES // (4 * element_count(shape)))
+    """Shards of each split, all of about the same size, so that cores which share them end together."""
+    at_most = options.rows_per_shard or max(1, SHARD_BYTES // (4 * element_count(shape)))
     jobs = []
     for name, split in source.splits.items():
-        count = -(-len(split) // rows)
+        count = -(-len(split) // at_most)
+        edges = [len(split) * index // count for index in range(count + 1)]
         jobs += [
-            ShardJob(name, index, count, index * rows, min((index + 1) * rows, len(split)))
-            for index in range(count)
+            ShardJob(name, index, count, start, stop) for index, (start, stop) in enumerate(pairwise(edges))
         ]
     return jobs
 

@@ -1,15 +1,20 @@
-"""The engine for one machine: while one shard is multiplied, the next is read and the last one written."""
+"""The engine for one machine: every core makes a shard of its own, from reading to writing.
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+A product on one core leaves the others free for the next shards, so nobody waits for a core that writes.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from threadpoolctl import threadpool_limits
 
 from mole.data.encoding import Encoding
-from mole.data.shards import Shard, write_shard
 from mole.data.source import BadSampleError
-from mole.delivery.rows import PlainRows, ShardJob, ShardMaker
+from mole.delivery.rows import ShardJob, ShardMaker
 from mole.files.store import Store
-from mole.geometry import Shape
 
+MAX_WORKERS = 16  # each holds about four times a shard in memory
 Progress = Callable[[int, int], None]
 
 
@@ -23,32 +28,15 @@ def write_shards(
     done = total - sum(job.rows for job in missing)
     progress(done, total)
     skipped: list[BadSampleError] = []
-    with ThreadPoolExecutor(1, thread_name_prefix="write") as writer:
-        writing: Future[None] | None = None
-        for rows in _read_ahead(maker, missing):
-            shard = maker.morph(rows, encoding)
-            if writing is not None:
-                writing.result()
-            writing = writer.submit(_write, store, rows.job.name, shard, maker.input_shape)
-            skipped += rows.bad
-            done += rows.job.rows
-            progress(done, total)
-        if writing is not None:
-            writing.result()
+    workers = min(os.cpu_count() or 1, MAX_WORKERS)
+    with threadpool_limits(1), ThreadPoolExecutor(workers, thread_name_prefix="shard") as pool:
+        try:
+            writing = [(job, pool.submit(maker.write, job, encoding, store)) for job in missing]
+            for job, future in writing:
+                skipped += future.result()
+                done += job.rows
+                progress(done, total)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
     return tuple(skipped)
-
-
-def _write(store: Store, name: str, shard: Shard, shape: Shape) -> None:
-    store.write(name, write_shard(shard, shape))
-
-
-def _read_ahead(maker: ShardMaker, jobs: list[ShardJob]) -> Iterator[PlainRows]:
-    """Plain rows of each job, with the next one being read meanwhile."""
-    with ThreadPoolExecutor(1, thread_name_prefix="read") as reader:
-        ahead: Future[PlainRows] | None = None
-        for job in jobs:
-            current, ahead = ahead, reader.submit(maker.read, job)
-            if current is not None:
-                yield current.result()
-        if ahead is not None:
-            yield ahead.result()

@@ -15,7 +15,7 @@ class Options:
         keep: further columns to hand over.
         skip_bad: leave out samples that can not be read, instead of stopping.
         class_names: hand over the names of the classes.
-        rows_per_shard: rows in a shard; None for about 64 MB of 32-bit values.
+        rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
     """
 
     dtype: str = "float32"

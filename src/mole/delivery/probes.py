@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mole.augmented import AugmentedLayer
 from mole.convolve import features_of
 from mole.data.encoding import LEVELS, Encoding
-from mole.delivery.artefacts import local_copy, write_through
+from mole.delivery.artefacts import local_copy
 from mole.errors import DeliveryError
 from mole.files.sealed import load_sealed, save_sealed
 from mole.files.store import Store
@@ -55,7 +55,7 @@ def save_probes(probes: Probes, store: Store) -> None:
     """Write the probes into a delivery."""
     tensors = {"morphed": probes.stored, "features": probes.features}
     metadata = {"format": "mole-probes", "version": "1"}
-    write_through(store, NAME, lambda path: save_sealed(path, tensors, metadata))
+    store.make(NAME, lambda path: save_sealed(path, tensors, metadata))
 
 
 def load_probes(store: Store) -> Probes:

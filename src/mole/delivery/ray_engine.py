@@ -11,7 +11,6 @@ from typing import Any
 from mole.data.encoding import Encoding
 from mole.data.opening import open_source
 from mole.data.preparation import Preparation
-from mole.data.shards import write_shard
 from mole.data.source import BadSampleError
 from mole.delivery.options import Options
 from mole.delivery.rows import ShardJob, ShardMaker
@@ -114,10 +113,8 @@ class _Worker:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         job = ShardJob(**row)
-        plain = self._maker.read(job)
-        shard = self._maker.morph(plain, self._order.encoding)
-        self._store.write(job.name, write_shard(shard, self._maker.input_shape))
-        return {"rows": job.rows, "bad": [[bad.name, bad.reason] for bad in plain.bad]}
+        skipped = self._maker.write(job, self._order.encoding, self._store)
+        return {"rows": job.rows, "bad": [[bad.name, bad.reason] for bad in skipped]}
 
 
 def _import_ray() -> Any:

@@ -1,8 +1,8 @@
-"""One shard: read, prepare, morph, encode. The same function serves every engine."""
+"""One shard: read, prepare, morph, encode, write. The same function serves every engine."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +10,14 @@ import numpy.typing as npt
 
 from mole.data.encoding import Encoding
 from mole.data.preparation import Preparation
-from mole.data.shards import Shard, shard_name
+from mole.data.shards import Shard, shard_name, write_shard
 from mole.data.source import BadSampleError, Source, Split
 from mole.errors import ShapeError
-from mole.geometry import Array, Shape, unroll
+from mole.files.store import Store
+from mole.geometry import Array, Shape, element_count, unroll
 from mole.keys import MorphKey
+
+PIECE_BYTES = 1 << 24  # of 32-bit values, worked on at a time
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,11 @@ class ShardJob:
     def rows(self) -> int:
         """Number of rows, before bad samples are left out."""
         return self.stop - self.start
+
+    def pieces(self, rows: int) -> Iterator["ShardJob"]:
+        """The same rows in parts of at most so many."""
+        for start in range(self.start, self.stop, rows):
+            yield replace(self, start=start, stop=min(start + rows, self.stop))
 
     @property
     def name(self) -> str:
@@ -75,6 +83,26 @@ class ShardMaker:
         """Shape of a sample."""
         return self._preparation.input_shape
 
+    def write(self, job: ShardJob, encoding: Encoding, store: Store) -> tuple[BadSampleError, ...]:
+        """Make a shard and write it; returns the samples that were left out."""
+        shard, bad = self.make(job, encoding)
+        store.make(job.name, lambda path: write_shard(shard, self.input_shape, path))
+        return bad
+
+    def make(self, job: ShardJob, encoding: Encoding) -> tuple[Shard, tuple[BadSampleError, ...]]:
+        """A shard, piece by piece: small arrays are used again where large ones would be new each time."""
+        elements = element_count(self.input_shape)
+        values = np.empty((job.rows, elements), encoding.dtype)
+        positions: list[int] = []
+        bad: list[BadSampleError] = []
+        for piece in job.pieces(max(1, PIECE_BYTES // (4 * elements))):
+            rows = self.read(piece)
+            filled = slice(len(positions), len(positions) + len(rows.plain))
+            values[filled] = encoding.encode(self.morphed(rows))
+            positions += rows.positions.tolist()
+            bad += rows.bad
+        return self._shard(job.split, values[: len(positions)], positions), tuple(bad)
+
     def read(self, job: ShardJob) -> PlainRows:
         """Plain data of a shard's rows, in their secret order."""
         split = self._source.splits[job.split]
@@ -87,23 +115,22 @@ class ShardMaker:
         shaped = [results[i] for i in good]
         return PlainRows(job, self._plain(shaped), np.array(good, dtype=np.intp) + job.start, bad)
 
-    def morph(self, rows: PlainRows, encoding: Encoding) -> Shard:
-        """The shard itself."""
-        split, name = self._source.splits[rows.job.split], rows.job.split
-        indices = self._orders[name][rows.positions]
+    def morphed(self, rows: PlainRows) -> Array:
+        """Morphed rows before they are encoded, (b, elements)."""
+        return unroll(self._key.morphing.morph(rows.plain))
+
+    def _shard(self, name: str, values: npt.NDArray[Any], positions: list[int]) -> Shard:
+        split = self._source.splits[name]
+        indices = self._orders[name][positions]
         return Shard(
-            values=encoding.encode(self.morphed(rows)),
+            values=values,
             labels=None if split.labels is None else split.labels[indices],
-            row_ids=[self._row_ids[name][position] for position in rows.positions],
+            row_ids=[self._row_ids[name][position] for position in positions],
             extra={
                 column: [_value(split.extra[column][index]) for index in indices.tolist()]
                 for column in self._keep
             },
         )
-
-    def morphed(self, rows: PlainRows) -> Array:
-        """Morphed rows before they are encoded, (b, elements)."""
-        return unroll(self._key.morphing.morph(rows.plain))
 
     def _read_all(self, split: Split, indices: list[int]) -> list[Any]:
         def read(index: int) -> npt.NDArray[Any] | BadSampleError:
@@ -120,9 +147,10 @@ class ShardMaker:
 
     def _plain(self, shaped: list[npt.NDArray[Any]]) -> Array:
         if not shaped:
-            return np.empty((0, *self._preparation.input_shape), np.float32)
+            return np.empty((0, *self.input_shape), np.float32)
         if len({array.dtype for array in shaped}) == 1:
-            return self._preparation.plain(np.stack(shaped))
+            stacked = np.empty((len(shaped), *self.input_shape), shaped[0].dtype)  # in row-major order
+            return self._preparation.plain(np.stack(shaped, out=stacked))
         return np.concatenate([self._preparation.plain(array[np.newaxis]) for array in shaped])
 
 

@@ -3,10 +3,9 @@
 Files appear complete or not at all: beside and renamed on a disk, as one object elsewhere.
 """
 
-import errno
 import glob
 import hashlib
-import shutil
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -36,8 +35,8 @@ class Store(Protocol):
     def write(self, name: str, content: bytes) -> None:
         """A new file, complete or not at all."""
 
-    def adopt(self, name: str, path: Path) -> None:
-        """A new file from a local one, which is gone afterwards."""
+    def make(self, name: str, write: Callable[[Path], None]) -> None:
+        """A new file that a function writes to a path, complete or not at all."""
 
     def remove(self, name: str) -> None:
         """Take a file away, if it is there."""
@@ -90,31 +89,22 @@ class LocalStore:
 
     def write(self, name: str, content: bytes) -> None:
         """A new file, complete or not at all."""
+
+        def write(path: Path) -> None:
+            path.write_bytes(content)
+
+        self.make(name, write)
+
+    def make(self, name: str, write: Callable[[Path], None]) -> None:
+        """A new file that a function writes to a path, complete or not at all."""
         path = self._path(name)
 
-        def write() -> None:
+        def make() -> None:
             _make_way(path)
             with written_beside(path) as temporary:
-                temporary.write_bytes(content)
+                write(temporary)
 
-        _ask(path, "written", write)
-
-    def adopt(self, name: str, path: Path) -> None:
-        """A new file from a local one, which is gone afterwards."""
-        target = self._path(name)
-
-        def move() -> None:
-            _make_way(target)
-            try:
-                path.replace(target)
-            except OSError as error:
-                if error.errno != errno.EXDEV:  # another disk: there is no renaming between two
-                    raise
-                with written_beside(target) as temporary:
-                    shutil.copyfile(path, temporary)
-                path.unlink()
-
-        _ask(target, "written", move)
+        _ask(path, "written", make)
 
     def remove(self, name: str) -> None:
         """Take a file away, if it is there."""
@@ -167,10 +157,16 @@ class RemoteStore:
         """A new file, complete or not at all."""
         self._do("written", name, lambda path: self.filesystem.pipe_file(path, content))
 
-    def adopt(self, name: str, path: Path) -> None:
-        """A new file from a local one, which is gone afterwards."""
-        self._do("written", name, lambda target: self.filesystem.put_file(str(path), target))
-        _ask(path, "removed", path.unlink)
+    def make(self, name: str, write: Callable[[Path], None]) -> None:
+        """A new file that a function writes to a path, complete or not at all."""
+
+        def make(target: str) -> None:
+            with tempfile.TemporaryDirectory(prefix="mole-") as scratch:
+                path = Path(scratch) / PurePosixPath(name).name
+                write(path)
+                self.filesystem.put_file(str(path), target)
+
+        self._do("written", name, make)
 
     def remove(self, name: str) -> None:
         """Take a file away, if it is there."""
@@ -205,5 +201,5 @@ def _checked(name: str, shown: str) -> str:
 def _make_way(path: Path) -> None:
     """Make the folder of a file that will be written, and clear what a killed run left there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    for stale in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+    for stale in path.parent.glob(f".*{glob.escape(path.name)}.*.part"):
         stale.unlink(missing_ok=True)
