@@ -1,0 +1,54 @@
+"""The attack that breaks the published scheme: put the channels in order, then undo the first layer.
+
+It needs what the protocol hands the developer anyway: morphed data, the augmented layer, its own layer.
+"""
+
+import numpy as np
+
+from mole.attacks.attack import DEVELOPER, Attack, Finding
+from mole.attacks.channel_order import find_order
+from mole.attacks.deconvolve import Deconvolution
+from mole.attacks.views import DeveloperView
+
+AT_MOST = 256  # images rebuilt for the record; the rest would take no longer each
+
+
+def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
+    """Undo the channel shuffle, then the first layer."""
+    found = find_order(view, rng)
+    undo = Deconvolution.of(view.layer)
+    shuffled = view.features(AT_MOST)
+    features = np.empty_like(shuffled)
+    features[:, found.order] = shuffled
+    how_much = (
+        "every number of each image"
+        if undo.is_exact
+        else f"{undo.rank} of the {undo.elements} numbers of each image; the features do not hold the rest"
+    )
+    return Finding(
+        words=(
+            f"The channel order was read off {found.method}. Undoing the first layer then gives {how_much}."
+        ),
+        images=undo(features),
+        channel_order=found.order,
+        facts={
+            "order found by": found.method,
+            "margin": round(min(found.margin, 1e12), 3),
+            "numbers pinned down": undo.rank,
+            "numbers in an image": undo.elements,
+        },
+    )
+
+
+ATTACK = Attack(
+    name="channel-fingerprint",
+    title="Channel fingerprint and deconvolution",
+    attacker=DEVELOPER,
+    view=DeveloperView,
+    run=run,
+    source="this project: the published bound of 1 / beta! counts guesses, and none is needed",
+    advice=(
+        "No key and no kappa helps. Lose information before the data leaves: add noise, or agree on a "
+        "first layer with fewer features than pixels."
+    ),
+)

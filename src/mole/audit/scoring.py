@@ -1,0 +1,199 @@
+"""The scorer: it alone sees the truth, and says how much of it an attack found."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from skimage.metrics import structural_similarity
+
+from mole.attacks.attack import COLOURS, CONTRAST, Finding
+from mole.geometry import Array, unroll
+from mole.normalisation import Normalisation
+
+MAX_PSNR = 150.0  # what is told of images without any difference
+MIN_SIDE = 7  # of the windows in which SSIM compares
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What the attacker wants to know.
+
+    Attributes:
+        plain: plain samples in the order in which they were delivered, (n, *input_shape).
+        normalisation: what was applied to their pixels, or None.
+        channel_order: the secret order of channels, or None where there is no layer.
+    """
+
+    plain: Array
+    normalisation: Normalisation | None = None
+    channel_order: npt.NDArray[np.intp] | None = None
+
+    def pixels(self, plain: Array) -> Array:
+        """Samples on the scale of pixels, 0 to 1."""
+        values = plain if self.normalisation is None else self.normalisation.undo(plain)
+        return np.clip(values, 0, 1)
+
+
+@dataclass(frozen=True)
+class Score:
+    """How much of the truth an attack found; None where it did not try.
+
+    Attributes:
+        psnr: peak signal-to-noise ratio in dB, the mean over images: above 30 is a good copy.
+        ssim: structural similarity, the mean over images: 1 is a perfect copy.
+        correlation: of rebuilt with original images, the mean over images.
+        rmse: root mean square error, over the data's standard deviation.
+        reidentified: share of rebuilt images that are nearest to their own original ...
+        among: ... among so many.
+        channels: share of channels put in their right place.
+        best_map: correlation of the best single picture with the grey original, the mean over images.
+        components: |correlation| of each claimed component with the true one.
+        neighbours: share of samples whose nearest neighbour was told right ...
+        distance_correlation: ... and the correlation of claimed with true distances.
+    """
+
+    psnr: float | None = None
+    ssim: float | None = None
+    correlation: float | None = None
+    rmse: float | None = None
+    reidentified: float | None = None
+    among: int | None = None
+    channels: float | None = None
+    best_map: float | None = None
+    components: tuple[float, ...] | None = None
+    neighbours: float | None = None
+    distance_correlation: float | None = None
+
+
+def score(finding: Finding, truth: Truth) -> Score:
+    """Compare what an attack found with the truth."""
+    images: dict[str, Any] = {} if finding.images is None else _image_scores(finding, truth)
+    return Score(
+        **images,
+        channels=_channels(finding, truth),
+        best_map=None
+        if finding.maps is None
+        else _best_map(finding.maps, truth.plain[: len(finding.maps)]),
+        components=_components(finding, truth),
+        **_distance_scores(finding, truth),
+    )
+
+
+def aligned(finding: Finding, truth: Truth) -> Array:
+    """Rebuilt images with what the attack left open filled in: the best an onlooker could make of them."""
+    images = np.asarray(finding.images, np.float64)
+    plain = truth.plain[: len(images)].astype(np.float64)
+    if finding.up_to == COLOURS:
+        return np.moveaxis(_fitted(np.moveaxis(images, 1, -1), np.moveaxis(plain, 1, -1)), -1, 1)
+    if finding.up_to == CONTRAST:
+        fitted: Array = _fitted(images[..., np.newaxis], plain[..., np.newaxis])[..., 0]
+        return fitted
+    return images
+
+
+def correlations(some: Array, others: Array) -> Array:
+    """Correlation of every row of one array with every row of another: (a, n) and (b, n) to (a, b)."""
+
+    def standardised(rows: Array) -> Array:
+        centred = rows - rows.mean(axis=1, keepdims=True)
+        lengths = np.linalg.norm(centred, axis=1, keepdims=True)
+        scaled: Array = centred / np.maximum(lengths, 1e-12)
+        return scaled
+
+    found: Array = standardised(some.astype(np.float64)) @ standardised(others.astype(np.float64)).T
+    return found
+
+
+def _fitted(values: Array, wanted: Array) -> Array:
+    """The affine map of the last axis, one for all samples, that comes nearest to what is wanted."""
+    flat = values.reshape(-1, values.shape[-1])
+    design = np.hstack([flat, np.ones((len(flat), 1))])
+    target = wanted.reshape(-1, wanted.shape[-1])
+    solution = np.linalg.lstsq(design.T @ design, design.T @ target, rcond=1e-12)[0]
+    fitted: Array = (design @ solution).reshape(wanted.shape)
+    return fitted
+
+
+def _image_scores(finding: Finding, truth: Truth) -> dict[str, Any]:
+    rebuilt, plain = aligned(finding, truth), truth.plain[: len(np.asarray(finding.images))]
+    seen, original = truth.pixels(rebuilt), truth.pixels(plain).astype(np.float64)
+    errors = np.square(seen - original).reshape(len(seen), -1).mean(axis=1)
+    psnr = -10 * np.log10(np.maximum(errors, 10 ** (-MAX_PSNR / 10)))
+    pairs = correlations(unroll(rebuilt), unroll(plain))
+    similar = [_ssim(one, other) for one, other in zip(seen, original, strict=True)]
+    known = [value for value in similar if value is not None]
+    return {
+        "psnr": float(psnr.mean()),
+        "correlation": float(np.diag(pairs).mean()),
+        "rmse": float(np.sqrt(np.square(rebuilt - plain).mean()) / max(plain.std(), 1e-12)),
+        "reidentified": float((pairs.argmax(axis=1) == np.arange(len(pairs))).mean()),
+        "among": len(pairs),
+        **({"ssim": float(np.mean(known))} if known else {}),
+    }
+
+
+def _ssim(one: Array, other: Array) -> float | None:
+    """Structural similarity of two images, (channels, height, width); None for what is no image."""
+    if one.ndim != 3 or min(one.shape[1:]) < MIN_SIDE:
+        return None
+    return float(structural_similarity(one, other, channel_axis=0, data_range=1.0))
+
+
+def _channels(finding: Finding, truth: Truth) -> float | None:
+    if finding.channel_order is None or truth.channel_order is None:
+        return None
+    return float((finding.channel_order == truth.channel_order).mean())
+
+
+def _best_map(maps: Array, plain: Array) -> float | None:
+    """How well the best single map shows the grey image; None where maps have another number of axes."""
+    if maps.ndim != plain.ndim or maps.ndim < 3:
+        return None
+    grey = plain.mean(axis=1)
+    shown = _resampled(grey, maps.shape[2:])
+    best = [
+        np.abs(correlations(unroll(many), unroll(image[np.newaxis]))).max()
+        for many, image in zip(maps, shown, strict=True)
+    ]
+    return float(np.mean(best))
+
+
+def _resampled(images: Array, grid: tuple[int, ...]) -> Array:
+    """Images, (n, *grid), at another size, by picking the nearest pixels."""
+    for axis, side in enumerate(grid, start=1):
+        positions = (np.arange(side) + 0.5) * images.shape[axis] // side
+        images = images.take(positions.astype(int), axis=axis)
+    return images
+
+
+def _components(finding: Finding, truth: Truth) -> tuple[float, ...] | None:
+    if finding.coefficients is None or finding.directions is None:
+        return None
+    count = min(len(finding.coefficients), len(truth.plain))
+    true = unroll(truth.plain[:count]) @ finding.directions.T
+    pairs = correlations(finding.coefficients[:count].T, true.T)
+    return tuple(float(value) for value in np.abs(np.diag(pairs)))
+
+
+def _distance_scores(finding: Finding, truth: Truth) -> dict[str, Any]:
+    if finding.distances is None:
+        return {}
+    claimed = finding.distances
+    true = distances_between(unroll(truth.plain[: len(claimed)]))
+    apart = ~np.eye(len(true), dtype=bool)
+    pair = correlations(claimed[apart][np.newaxis], true[apart][np.newaxis])
+    nearest = [np.where(apart, table, np.inf).argmin(axis=1) for table in (claimed, true)]
+    return {
+        "distance_correlation": float(pair[0, 0]),
+        "neighbours": float((nearest[0] == nearest[1]).mean()),
+    }
+
+
+def distances_between(rows: Array) -> Array:
+    """Euclidean distance of every row to every other, (n, n)."""
+    values = rows.astype(np.float64)
+    squares = np.square(values).sum(axis=1)
+    table = squares[:, np.newaxis] + squares - 2 * values @ values.T
+    distances: Array = np.sqrt(np.maximum(table, 0))
+    return distances
