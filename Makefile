@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint format test check benchmark clean
+.PHONY: help setup demo lint format test check benchmark analysis clean
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
 	$(BIN)/python benchmarks/deliver.py $(if $(IMAGES),--images $(IMAGES))
 	rm -rf mole-demo
 	$(BIN)/mole demo --out mole-demo --json > benchmarks/results/demo.json
+
+analysis: $(READY)  ## Rewrite the figures of docs/analysis.md
+	$(BIN)/mole analyze --preset cifar-vgg16 --json > docs/results/analysis-cifar-vgg16.json
+	$(BIN)/mole analyze --preset imagenet-resnet152 --json > docs/results/analysis-imagenet-resnet152.json
 
 clean:  ## Remove the environment and everything built
 	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -65,7 +65,7 @@ def offenders(part: str, forbidden: tuple[str, ...]) -> list[str]:
     ]
 
 
-PURE = ["geometry", "normalisation", "layer", "d2r", "convolve", "morphing", "augmented"]
+PURE = ["geometry", "normalisation", "layer", "d2r", "convolve", "morphing", "augmented", "analysis"]
 INPUT_OUTPUT = ("pathlib", "io", "tempfile", "shutil", "socket", "subprocess", "safetensors", "pyrage")
 
 

@@ -85,7 +85,8 @@ def test_the_targets_are_met_by_the_committed_results():
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/format.md"]
+    "document",
+    ["README.md", "CONTRIBUTING.md", "docs/analysis.md", "docs/architecture.md", "docs/format.md"],
 )
 def test_links_lead_somewhere(document):
     path = ROOT / document
@@ -105,7 +106,7 @@ def test_every_dependency_has_its_reason():
 
 def test_make_targets_of_the_documents_exist():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
-    for document in ("README.md", "CONTRIBUTING.md"):
+    for document in ("README.md", "CONTRIBUTING.md", "docs/analysis.md"):
         assert set(re.findall(r"\bmake ([a-z]+)\b(?=[ `\n])", (ROOT / document).read_text())) <= {
             *targets, "a", "sure",
         }  # fmt: skip

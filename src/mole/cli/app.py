@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mole._version import __version__
+from mole.cli.analyze import analyze
 from mole.cli.check import recover, verify
 from mole.cli.deliver import deliver, morph
 from mole.cli.demo import demo
@@ -34,6 +35,7 @@ app.command(rich_help_panel=DEVELOPER)(train)
 app.command(rich_help_panel=DEVELOPER)(predict)
 app.command(rich_help_panel=BOTH)(info)
 app.command(rich_help_panel=BOTH)(verify)
+app.command(rich_help_panel=BOTH)(analyze)
 app.command(rich_help_panel=BOTH)(demo)
 
 

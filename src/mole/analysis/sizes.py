@@ -1,0 +1,97 @@
+"""The few numbers of a first layer that every formula needs."""
+
+import math
+from dataclasses import dataclass, fields
+
+from mole.errors import ParameterError
+from mole.geometry import Shape, block_size, check_shape, element_count
+from mole.layer import FirstLayer
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerSizes:
+    """Sizes of a first layer, whatever its number of axes, stride or padding.
+
+    VGG-16's on CIFAR:
+
+    >>> LayerSizes.conv(input_shape=(3, 32, 32), channels=64, kernel=3, padding=1)
+    LayerSizes(input_channels=3, input_elements=3072, output_channels=64,
+               output_positions=1024, kernel_elements=27)
+
+    Attributes:
+        input_channels: the paper's alpha.
+        input_elements: of a sample, alpha m^2.
+        output_channels: beta.
+        output_positions: of one feature map, n^2; 1 for Linear.
+        kernel_elements: weights that make one output element, alpha p^2.
+    """
+
+    input_channels: int
+    input_elements: int
+    output_channels: int
+    output_positions: int
+    kernel_elements: int
+
+    def __post_init__(self) -> None:
+        check_positive(**{field.name: getattr(self, field.name) for field in fields(self)})
+
+    @classmethod
+    def of(cls, layer: FirstLayer) -> "LayerSizes":
+        """The sizes of a layer."""
+        return cls(
+            input_channels=layer.input_shape[0],
+            input_elements=element_count(layer.input_shape),
+            output_channels=layer.channels,
+            output_positions=math.prod(layer.output_grid),
+            kernel_elements=math.prod(layer.weight.shape[1:]),
+        )
+
+    @classmethod
+    def conv(
+        cls, *, input_shape: Shape, channels: int, kernel: int, stride: int = 1, padding: int = 0
+    ) -> "LayerSizes":
+        """The sizes of a convolution with a square kernel, on any number of axes; no weights needed.
+
+        ResNet-152's first layer on ImageNet:
+
+        >>> LayerSizes.conv(
+        ...     input_shape=(3, 224, 224), channels=64, kernel=7, stride=2, padding=3
+        ... ).output_positions
+        12544
+        """
+        input_channels, *grid = check_shape(input_shape)
+        check_positive(kernel=kernel, stride=stride)
+        sides = [(side + 2 * padding - kernel) // stride + 1 for side in grid]
+        if min(sides, default=0) < 1:
+            shape_text = "x".join(map(str, input_shape))
+            raise ParameterError(
+                f"a kernel of side {kernel} does not fit on a sample of {shape_text} with padding {padding}"
+            )
+        return cls(
+            input_channels=input_channels,
+            input_elements=element_count(input_shape),
+            output_channels=channels,
+            output_positions=math.prod(sides),
+            kernel_elements=input_channels * kernel ** len(grid),
+        )
+
+    @property
+    def output_elements(self) -> int:
+        """Elements of one sample's features: beta n^2."""
+        return self.output_channels * self.output_positions
+
+
+def core_side(*, input_elements: int, kappa: int) -> int:
+    """Side q of the core: alpha m^2 / kappa (equation 3).
+
+    >>> core_side(input_elements=3072, kappa=3)
+    1024
+    """
+    return block_size((input_elements,), kappa)
+
+
+def check_positive(**values: int) -> None:
+    """An error that names the first value that is no positive whole number."""
+    for name, value in values.items():
+        if not isinstance(value, int) or value < 1:
+            raise ParameterError(f"{name.replace('_', ' ')} is {value!r}: give a positive whole number")

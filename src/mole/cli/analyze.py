@@ -1,0 +1,164 @@
+"""`mole analyze`: the paper's bounds and overheads for any first layer, published and counted."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mole.analysis import PRESETS, Figure, LayerSizes, Setting, figures_of
+from mole.cli.develop import parse_shape
+from mole.cli.output import JsonOption, show
+from mole.errors import ParameterError
+from mole.files.layers import load_first_layer
+from mole.geometry import Shape
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+LARGEST = 1 << 31  # beyond any layer, and well inside of what a float can hold squared
+
+
+def analyze(
+    layer: Annotated[Path | None, typer.Option(help="A first layer's file.")] = None,
+    shape: Annotated[str | None, typer.Option(help="Or: shape of a sample, such as 3x32x32.")] = None,
+    channels: Annotated[
+        int | None, typer.Option(help="With --shape: output channels.", min=1, max=LARGEST)
+    ] = None,
+    kernel: Annotated[
+        int, typer.Option(help="With --channels: side of the kernel.", min=1, max=LARGEST)
+    ] = 3,
+    stride: Annotated[int, typer.Option(help="With --channels.", min=1)] = 1,
+    padding: Annotated[int, typer.Option(help="With --channels.", min=0, max=LARGEST)] = 0,
+    preset: Annotated[str | None, typer.Option(help=f"Or the paper's: {' or '.join(PRESETS)}.")] = None,
+    kappa: Annotated[int, typer.Option(help="How many times the core stands on the diagonal.")] = 1,
+    sigma: Annotated[
+        float, typer.Option(help="Relative error up to which images count as recovered.")
+    ] = 0.5,
+    model: Annotated[
+        str | None, typer.Option(help="Count this network: module:factory, or a built-in network.")
+    ] = None,
+    classes: Annotated[int, typer.Option(help="For a network that has to know.", min=2)] = 10,
+    network_macs: Annotated[
+        int | None, typer.Option(help="Or: its multiplications for an image.", min=1)
+    ] = None,
+    images: Annotated[
+        int | None, typer.Option(help="How many images are handed over.", min=1, max=LARGEST)
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell what the paper promises for a first layer, what it costs, and what counting gives.
+
+    These are counts of guesses and multiplications. They do not say what an attack can do.
+
+    Example: mole analyze --layer first-layer.safetensors --kappa 3 --model vgg16 --images 60000
+    """
+    if sum(given is not None for given in (layer, shape, preset)) != 1:
+        raise ParameterError("say which first layer: give one of --layer, --shape and --preset")
+    if channels is not None and shape is None:
+        raise ParameterError("--channels belongs to --shape: leave it out")
+    if model is not None and (network_macs is not None or preset is not None):
+        raise ParameterError("--model, --network-macs and --preset each say what the network is: give one")
+    if preset is not None:
+        start = _of_preset(preset)
+    else:
+        start = _of_layer(layer, shape, channels, kernel, stride, padding, model, classes)
+    setting = replace(
+        start,
+        kappa=kappa,
+        sigma=sigma,
+        network_macs=start.network_macs if network_macs is None else network_macs,
+        images=start.images if images is None else images,
+    )
+    known = next((known for known in PRESETS.values() if known.setting == setting), None)
+    figures = figures_of(setting) if known is None else known.figures()
+    if as_json:
+        show({"setting": asdict(setting), "figures": [asdict(figure) for figure in figures]}, as_json=True)
+    else:
+        _print(*_table(figures))
+
+
+def _of_preset(name: str) -> Setting:
+    if name not in PRESETS:
+        raise ParameterError(f"there is no preset '{name}': use {' or '.join(PRESETS)}")
+    return PRESETS[name].setting
+
+
+def _of_layer(
+    path: Path | None,
+    shape: str | None,
+    channels: int | None,
+    kernel: int,
+    stride: int,
+    padding: int,
+    model: str | None,
+    classes: int,
+) -> Setting:
+    """The first layer from its file, its sizes or a model; the network's cost, if there is a model."""
+    if path is not None:
+        first = load_first_layer(path)
+        sample, sizes = first.input_shape, LayerSizes.of(first)
+    else:
+        sample = parse_shape(shape or "")
+        if channels is not None:
+            sizes = LayerSizes.conv(
+                input_shape=sample, channels=channels, kernel=kernel, stride=stride, padding=padding
+            )
+        elif model is None:
+            raise ParameterError("--shape is not enough: add --channels, or --model to find the layer in")
+        else:
+            from mole.torch import export_first_layer  # noqa: PLC0415  (loads PyTorch)
+
+            sizes = LayerSizes.of(export_first_layer(_model(model, sample, classes), sample))
+    return Setting(layer=sizes, network_macs=None if model is None else _count(model, sample, classes))
+
+
+def _count(name: str, shape: Shape, classes: int) -> int:
+    from mole.torch.macs import count_macs  # noqa: PLC0415  (loads PyTorch)
+
+    return count_macs(_model(name, shape, classes), shape)
+
+
+def _model(name: str, shape: Shape, classes: int) -> "nn.Module":
+    from mole.torch.loading import load_model  # noqa: PLC0415  (loads PyTorch)
+    from mole.torch.networks import build_network  # noqa: PLC0415
+
+    if ":" in name:
+        return load_model(name, input_shape=shape, classes=classes)
+    return build_network(name, shape, classes)
+
+
+def _table(figures: Sequence[Figure]) -> tuple[list[str], list[list[str]]]:
+    """Headings and rows; where the paper prints nothing, 'as published' is its formula's value."""
+    headings = ["what", "as published", "as counted", "remark"]
+    rows = [[f.what, f.words("by_formula"), f.words("counted"), f.remark] for f in figures]
+    if any(figure.published is not None for figure in figures):
+        headings.insert(2, "by its formula")
+        rows = [[row[0], f.words("published"), *row[1:]] for f, row in zip(figures, rows, strict=True)]
+    return headings, rows
+
+
+def _print(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    if sys.stdout.isatty():
+        _print_wrapped(headings, rows)
+        return
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    for row in (headings, *rows):
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        typer.echo("  ".join(cells).rstrip())
+
+
+def _print_wrapped(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """As wide as the terminal is, with a gap between rows that take several lines."""
+    from rich.console import Console  # noqa: PLC0415  (a tenth of a second that most calls can do without)
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(*headings, box=None, pad_edge=False, padding=(0, 2, 1, 0))
+    for column in table.columns[1:-1]:
+        column.no_wrap = True
+    for row in rows:
+        table.add_row(*row)
+    Console(highlight=False, markup=False).print(table)
