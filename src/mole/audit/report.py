@@ -6,7 +6,7 @@ from typing import Any
 
 HOLDS, LEAKS, BROKEN, UNKNOWN = "holds", "leaks", "broken", "not tested"
 SUCCEEDED, PARTLY, FAILED = "succeeded", "partly succeeded", "failed"
-NOT_APPLICABLE, NO_TIME = "not applicable", "not tried"
+NOT_APPLICABLE, NO_TIME, NOT_COMPARED = "not applicable", "not tried", "not compared"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class AttackReport:
 
     Attributes:
         name, title, attacker, source, advice: as in `mole.attacks.attack.Attack`.
-        status: SUCCEEDED, PARTLY, FAILED, NOT_APPLICABLE or NO_TIME.
+        status: SUCCEEDED, PARTLY, FAILED, NOT_APPLICABLE, NO_TIME or NOT_COMPARED (no truth).
         words: what the attack says it did, or why it was not tried.
         published: what the paper promises against it, or None.
         seconds: how long it took, or None.

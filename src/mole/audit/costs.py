@@ -1,0 +1,70 @@
+"""What morphing costs: as published, as counted, and as measured on this machine."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from mole.analysis import Figure, LayerSizes, Setting, figures_of
+from mole.audit.report import Cost
+from mole.audit.subject import Subject
+from mole.augmented import AugmentedLayer
+from mole.convolve import features_of
+from mole.geometry import Array, block_size, unroll
+from mole.layer import FirstLayer
+
+SAMPLES, ROUNDS = 64, 3
+
+
+def costs_of(subject: Subject) -> tuple[Cost, ...]:
+    """The overhead of a subject; nothing without its first layer."""
+    if subject.layer is None or subject.augmented is None:
+        return ()
+    setting = Setting(layer=LayerSizes.of(subject.layer), kappa=subject.kappa, images=len(subject.morphed))
+    figures = {figure.name: figure for figure in figures_of(setting)}
+    measured = _measured(subject, subject.layer, subject.augmented)
+    return tuple(
+        _cost(figures[name], measured.get(name))
+        for name in ("provider macs", "developer macs", "layer elements", "data share")
+        if name in figures
+    )
+
+
+def _cost(figure: Figure, measured: str | None) -> Cost:
+    return Cost(
+        what=figure.what,
+        published=figure.words("by_formula"),
+        counted=figure.words("counted"),
+        measured=measured,
+        remark=figure.remark,
+    )
+
+
+def _measured(subject: Subject, layer: FirstLayer, augmented: AugmentedLayer) -> dict[str, str]:
+    """Milliseconds an image of the two products, on this machine; bytes of the layer."""
+    batch = np.ascontiguousarray(subject.morphed[:SAMPLES], np.float32)
+    core = np.eye(block_size(subject.input_shape, subject.kappa), dtype=np.float32)
+    blocks = unroll(batch).reshape(-1, len(core))
+    morph, plain, dense = (
+        _milliseconds(work, len(batch))
+        for work in (
+            lambda: blocks @ core,
+            lambda: features_of(layer, batch),
+            lambda: augmented.features(batch),
+        )
+    )
+    return {
+        "provider macs": f"{morph:.2g} ms an image",
+        "developer macs": f"{dense:.2g} ms an image, where the plain layer takes {plain:.2g}",
+        "layer elements": f"{augmented.matrix.nbytes / 1e6:,.0f} MB",
+        "data share": f"{augmented.matrix.nbytes / subject.morphed.nbytes:.2f} times these rows as float32",
+    }
+
+
+def _milliseconds(work: Callable[[], Array], images: int) -> float:
+    times = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return 1000 * min(times) / images

@@ -1,0 +1,123 @@
+"""From figures to words: did an attack succeed, and what can each attacker do?
+
+The limits are ours, and stand here in one place. An image counts as rebuilt if the rebuilt one is nearer to
+its own original than to any other and looks like it; as partly seen if attackers do clearly better than by
+chance.
+"""
+
+from collections.abc import Sequence
+
+from mole.attacks.attack import ATTACKERS, DEVELOPER, INJECTOR, OUTSIDER, THIEF
+from mole.audit.report import (
+    BROKEN,
+    FAILED,
+    HOLDS,
+    LEAKS,
+    NO_TIME,
+    NOT_APPLICABLE,
+    PARTLY,
+    SUCCEEDED,
+    UNKNOWN,
+    AttackReport,
+    Verdict,
+)
+from mole.audit.scoring import Score
+
+WHO = {
+    OUTSIDER: "A stranger who gets only the morphed files",
+    THIEF: "A stranger who gets the whole delivery and knows the network's architecture",
+    DEVELOPER: "A curious developer: the receiver, who has its own first layer as well",
+    INJECTOR: "A developer who also knows some of the images",
+}
+REBUILT_CORRELATION, REBUILT_SHARE = 0.8, 0.5
+SEEN_CORRELATION, SEEN_MAP, SEEN_COMPONENT, SEEN_NEIGHBOURS = 0.5, 0.6, 0.5, 0.5
+TIMES_CHANCE, FEWEST_MATCHES = 5, 0.05
+LEVELS = {SUCCEEDED: BROKEN, PARTLY: LEAKS, FAILED: HOLDS}
+RANK = {UNKNOWN: 0, HOLDS: 1, LEAKS: 2, BROKEN: 3}
+TRIED = (SUCCEEDED, PARTLY, FAILED)
+
+
+def status_of(score: Score) -> str:
+    """Whether an attack with this score succeeded, partly, or failed.
+
+    >>> status_of(Score(correlation=0.99, reidentified=1.0, among=256))
+    'succeeded'
+    >>> status_of(Score(correlation=0.3, reidentified=0.2, among=256))
+    'partly succeeded'
+    >>> status_of(Score(correlation=0.01, reidentified=0.004, among=256))
+    'failed'
+    """
+    matched, correlation = score.reidentified or 0.0, score.correlation or 0.0
+    if matched >= REBUILT_SHARE and correlation >= REBUILT_CORRELATION:
+        return SUCCEEDED
+    better_than_chance = matched >= max(TIMES_CHANCE / max(score.among or 1, 1), FEWEST_MATCHES)
+    signs = (
+        better_than_chance and score.among is not None and score.among > 1,
+        correlation >= SEEN_CORRELATION,
+        (score.best_map or 0.0) >= SEEN_MAP,
+        max(score.components or (0.0,)) >= SEEN_COMPONENT,
+        (score.neighbours or 0.0) >= SEEN_NEIGHBOURS,
+    )
+    return PARTLY if any(signs) else FAILED
+
+
+def verdicts_of(attacks: Sequence[AttackReport]) -> tuple[Verdict, ...]:
+    """A verdict for each attacker, the weakest first; the strong can do what the weak can."""
+    verdicts: list[Verdict] = []
+    for attacker in ATTACKERS:
+        own = [attack for attack in attacks if attack.attacker == attacker]
+        verdict = _verdict(attacker, own)
+        weaker = verdicts[-1] if verdicts else None
+        if weaker is not None and RANK[weaker.level] > RANK[verdict.level]:
+            verdict = Verdict(
+                attacker, WHO[attacker], weaker.level, f"can do at least the same: {weaker.sentence}",
+                weaker.advice,
+            )  # fmt: skip
+        verdicts.append(verdict)
+    return tuple(verdicts)
+
+
+def _verdict(attacker: str, attacks: Sequence[AttackReport]) -> Verdict:
+    tried = [attack for attack in attacks if attack.status in TRIED and attack.score]
+    if not tried:
+        reasons = {attack.words for attack in attacks if attack.status in (NOT_APPLICABLE, NO_TIME)}
+        why = next(iter(sorted(reasons)), "nothing was tried")
+        return Verdict(attacker, WHO[attacker], UNKNOWN, f"was not tested: {why}", "")
+    best = max(tried, key=_success)
+    level = LEVELS[best.status]
+    return Verdict(attacker, WHO[attacker], level, _sentence(best, len(tried)), _advice(best, level))
+
+
+def _success(attack: AttackReport) -> tuple[int, float, float]:
+    matched = float(attack.score.get("reidentified") or 0.0)
+    return RANK[LEVELS[attack.status]], matched, float(attack.score.get("correlation") or 0.0)
+
+
+def _sentence(best: AttackReport, tried: int) -> str:
+    score, seconds = best.score, f"in {max(1, round(best.seconds or 0))} seconds"
+    matched, among = float(score.get("reidentified") or 0.0), score.get("among")
+    if best.status == SUCCEEDED:
+        whole = "every image" if matched == 1 else f"{100 * matched:.0f} of 100 images"
+        return f"recovers {whole}, {seconds} ({best.title})"
+    if best.status == PARTLY:
+        return f"can not rebuild images, but learns something of them, {seconds}: {_learned(best)}"
+    chance = (
+        f" ({100 * matched:.1f} % of {among} were matched; chance is {100 / among:.1f} %)" if among else ""
+    )
+    return f"can not recognise images: {tried} attacks were tried and none got anywhere{chance}"
+
+
+def _learned(attack: AttackReport) -> str:
+    score = attack.score
+    if float(score.get("best_map") or 0.0) >= SEEN_MAP:
+        return f"pictures that resemble them (correlation {score['best_map']:.2f}; {attack.title})"
+    if score.get("components"):
+        known = sum(value >= SEEN_COMPONENT for value in score["components"])
+        return f"{known} coarse features such as brightness and layout ({attack.title})"
+    if float(score.get("neighbours") or 0.0) >= SEEN_NEIGHBOURS:
+        return f"which images are alike, {100 * score['neighbours']:.0f} of 100 times ({attack.title})"
+    return f"{100 * float(score.get('reidentified') or 0):.0f} of 100 can be told apart ({attack.title})"
+
+
+def _advice(best: AttackReport, level: str) -> str:
+    return "Nothing that was tried calls for a change." if level == HOLDS else best.advice

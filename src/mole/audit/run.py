@@ -1,0 +1,142 @@
+"""Runs attacks on a subject, one by one, within a budget of time, and has each scored."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from mole.attacks.attack import Attack, Finding, NotApplicableError
+from mole.audit.judge import status_of
+from mole.audit.pictures import can_be_shown, picture, stretched
+from mole.audit.report import FAILED, NO_TIME, NOT_APPLICABLE, NOT_COMPARED, AttackReport, Picture
+from mole.audit.scoring import Score, Truth, aligned, score
+from mole.audit.subject import FEWEST_SCORED, Subject
+from mole.errors import MoleError
+from mole.geometry import Array
+
+SHOWN = 4  # images in pictures
+Progress = Callable[[int, int], None]
+
+
+def run_attacks(
+    subject: Subject,
+    attacks: Sequence[Attack],
+    *,
+    budget: float,
+    seed: int,
+    published: Mapping[str, str],
+    progress: Progress,
+) -> tuple[AttackReport, ...]:
+    """Every attack that fits in the budget, in seconds; one that has begun is not cut off."""
+    start = time.monotonic()
+    reports = []
+    for index, attack in enumerate(attacks):
+        progress(index, len(attacks))
+        bound = published.get(attack.name)
+        if time.monotonic() - start > budget:
+            words = f"The budget of {budget:.0f} seconds was used up before: give a larger --budget."
+            reports.append(_not_tried(attack, NO_TIME, words, bound))
+        else:
+            # A generator of its own: what one attack draws does not change the next.
+            reports.append(_run(subject, attack, np.random.default_rng([seed, index]), bound))
+    progress(len(attacks), len(attacks))
+    return tuple(reports)
+
+
+def _run(subject: Subject, attack: Attack, rng: np.random.Generator, published: str | None) -> AttackReport:
+    start = time.perf_counter()
+    try:
+        finding = attack.run(subject.view(attack.view), rng)
+    except NotApplicableError as reason:
+        return _not_tried(attack, NOT_APPLICABLE, _sentence(reason), published)
+    except MoleError as reason:
+        return _not_tried(attack, NO_TIME, _sentence(reason), published)
+    except (np.linalg.LinAlgError, MemoryError) as error:
+        words = f"It gave up: {type(error).__name__}."
+        return _not_tried(attack, FAILED, words, published, seconds=time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return _scored(subject, attack, finding, seconds, published)
+
+
+def _scored(
+    subject: Subject, attack: Attack, finding: Finding, seconds: float, published: str | None
+) -> AttackReport:
+    truth = subject.truth
+    enough = truth is not None and min(len(truth.plain), subject.scored) >= FEWEST_SCORED
+    measured = score(_first(finding, subject.scored), truth) if truth is not None and enough else None
+    return AttackReport(
+        name=attack.name, title=attack.title, attacker=attack.attacker,
+        source=attack.source, advice=attack.advice,
+        status=NOT_COMPARED if measured is None else status_of(measured),
+        words=finding.words if enough else f"{finding.words} There was no truth to compare it with.",
+        published=published,
+        seconds=round(seconds, 2),
+        score={} if measured is None else _figures(measured),
+        facts=dict(finding.facts),
+        pictures=_pictures(subject, finding),
+    )  # fmt: skip
+
+
+def _not_tried(
+    attack: Attack, status: str, words: str, published: str | None, seconds: float | None = None
+) -> AttackReport:
+    return AttackReport(
+        name=attack.name, title=attack.title, attacker=attack.attacker,
+        source=attack.source, advice=attack.advice, status=status, words=words,
+        published=published, seconds=seconds, score={}, facts={},
+    )  # fmt: skip
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error).rstrip(".")
+    return text[:1].upper() + text[1:] + "."
+
+
+def _figures(measured: Score) -> dict[str, Any]:
+    return {name: value for name, value in asdict(measured).items() if value is not None}
+
+
+def _first(finding: Finding, count: int) -> Finding:
+    """The same finding, about the rows that are compared only."""
+    return replace(
+        finding,
+        images=None if finding.images is None else finding.images[:count],
+        maps=None if finding.maps is None else finding.maps[:count],
+        distances=None if finding.distances is None else finding.distances[:count, :count],
+    )
+
+
+def _pictures(subject: Subject, finding: Finding) -> tuple[tuple[Picture, ...], ...]:
+    """A row for each of the first images: original, morphed, what the attacker sees, what it rebuilds."""
+    if subject.truth is None or not can_be_shown(subject.input_shape):
+        return ()
+    if finding.images is None and finding.maps is None:
+        return ()
+    truth, count = subject.truth, min(SHOWN, subject.scored, len(subject.truth.plain))
+    rebuilt = _rebuilt(_first(finding, subject.scored), truth, count)
+    rows = []
+    for index in range(count):
+        row = [
+            picture(f"Original {index + 1}", truth.pixels(truth.plain[index : index + 1])[0]),
+            stretched(f"Morphed {index + 1}", subject.morphed[index]),
+        ]
+        if finding.maps is not None and finding.maps.ndim == 4:
+            row.append(stretched(f"What the attacker sees of {index + 1}", _best(finding.maps[index])))
+        if rebuilt is not None:
+            row.append(picture(f"What the attacker rebuilds of {index + 1}", rebuilt[index]))
+        rows.append(tuple(row))
+    return tuple(rows)
+
+
+def _rebuilt(finding: Finding, truth: Truth, count: int) -> Array | None:
+    if finding.images is None:
+        return None
+    return truth.pixels(aligned(finding, truth)[:count])
+
+
+def _best(maps: Array) -> Array:
+    """The strongest of several maps, (how many, height, width), as a grey picture."""
+    strongest = int(maps.reshape(len(maps), -1).std(axis=1).argmax())
+    return maps[strongest : strongest + 1]

@@ -1,0 +1,93 @@
+"""What is audited: everything that was handed out, and the truth to compare with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mole.attacks.attack import NotApplicableError
+from mole.attacks.views import DeliveryView, DeveloperView, InjectingView, LayerGeometry, OutsiderView
+from mole.audit.scoring import Truth
+from mole.augmented import AugmentedLayer
+from mole.geometry import Array, Shape, block_size
+from mole.layer import FirstLayer
+
+SCORED = 256  # rows that attacks rebuild and the scorer compares; what a developer knows comes after them
+FEWEST_SCORED = 8
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Subject:
+    """A delivery, or what a setting would deliver.
+
+    Attributes:
+        morphed: morphed samples, (n, *input_shape).
+        kappa, layout: how they were morphed.
+        layer: the first layer they were made for, if it was given.
+        augmented: the augmented layer, if it was delivered.
+        public: plain images of the same kind from elsewhere, or None.
+        truth: what the attackers want to know, for the first rows or for all; None if there is none.
+        facts: what to tell about it: rows, fingerprints, ...
+        warnings: what was wrong with what the audit was given.
+    """
+
+    morphed: Array
+    kappa: int
+    layout: str = "rows"
+    layer: FirstLayer | None = None
+    augmented: AugmentedLayer | None = None
+    public: Array | None = None
+    truth: Truth | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def input_shape(self) -> Shape:
+        """Shape of a sample."""
+        return self.morphed.shape[1:]
+
+    @property
+    def scored(self) -> int:
+        """How many rows are compared; what an injecting developer knows are others."""
+        return min(SCORED, max(1, len(self.morphed) // 2))
+
+    @property
+    def pairs_wanted(self) -> int:
+        """Known pairs that every attack with known pairs could use, and some to check with."""
+        return -(-block_size(self.input_shape, self.kappa) // self.kappa) + 64
+
+    def with_warning(self, *warnings: str) -> "Subject":
+        """The same, with something more to tell."""
+        return replace(self, warnings=(*self.warnings, *warnings))
+
+    def view(self, kind: type[OutsiderView]) -> OutsiderView:
+        """What an attacker of this kind has, and nothing else.
+
+        Raises:
+            NotApplicableError: if there is no such attacker here.
+        """
+        seen: dict[str, Any] = {
+            "morphed": self.morphed, "kappa": self.kappa, "layout": self.layout, "public": self.public,
+        }  # fmt: skip
+        if kind is OutsiderView:
+            return OutsiderView(**seen)
+        if self.augmented is None:
+            raise NotApplicableError("no augmented layer was delivered with this data")
+        if self.layer is None:
+            raise NotApplicableError("the developer's first layer was not given: add --layer to test this")
+        seen |= {"augmented": self.augmented, "geometry": LayerGeometry.of(self.layer)}
+        if kind is DeliveryView:
+            return DeliveryView(**seen)
+        seen["layer"] = self.layer
+        if kind is DeveloperView:
+            return DeveloperView(**seen)
+        return InjectingView(**seen | self._known())
+
+    def _known(self) -> dict[str, Array]:
+        if self.truth is None or len(self.truth.plain) <= self.scored:
+            raise NotApplicableError("there are no images left to play the ones that the developer knows")
+        known = slice(self.scored, min(len(self.truth.plain), self.scored + self.pairs_wanted))
+        return {
+            "morphed": self.morphed[: self.scored],
+            "known": self.truth.plain[known],
+            "known_morphed": self.morphed[known],
+        }

@@ -1,0 +1,112 @@
+"""`mole audit`: attack a delivery, or a setting, and write down what it hides and what it does not."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mole.cli.output import JsonOption, QuietOption, progress_bar, say, show
+from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
+from mole.errors import DeliveryError, MissingExtraError, ParameterError
+from mole.files.layers import load_first_layer
+
+if TYPE_CHECKING:
+    from mole.audit.subject import Subject
+
+NEEDED = "an audit needs further packages: pip install 'morphed-learning[audit]'"
+
+
+def audit(
+    delivery: Annotated[
+        str | None, typer.Argument(help="A delivery. Without one, a setting is audited: give --layer.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="Its key, to compare with the truth.")] = None,
+    truth: Annotated[str | None, typer.Option(help="The data it was made from.")] = None,
+    public: Annotated[
+        str | None, typer.Option(help="Other images of the same kind, as an attacker may have.")
+    ] = None,
+    layer: Annotated[Path | None, typer.Option(help="The developer's first layer.")] = None,
+    kappa: Annotated[int, typer.Option(help="For a setting: how often the core repeats.", min=1)] = 1,
+    core: Annotated[
+        str, typer.Option(help="For a setting: orthogonal, whitened or gaussian.")
+    ] = "orthogonal",
+    dtype: Annotated[str, typer.Option(help="For a setting: float32, float16 or int8.")] = "float32",
+    budget: Annotated[
+        float, typer.Option(help="Seconds after which no further attack begins.", min=1)
+    ] = 600.0,
+    seed: Annotated[int, typer.Option(help="Of what attacks draw at random.", min=0, max=2**63 - 1)] = 0,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the report.")] = Path("audit"),
+    passphrase_file: PassphraseFileOption = None,
+    identity: IdentityOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Attack a delivery with everything there is; write audit.json and a page to read, audit.html.
+
+    Nothing leaves your machine. The page shows some of your images: keep it as carefully as them. Without a
+    delivery it says what a setting would give, with images that come with the software.
+
+    Example: mole audit delivery/ --key provider.key --truth photos/ --layer first-layer.safetensors
+    """
+    try:
+        from mole.audit.audit import audit as attack  # noqa: PLC0415  (loads SciPy and scikit-image)
+        from mole.audit.figures import paper_figures  # noqa: PLC0415
+        from mole.audit.files import write_report  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f"{NEEDED} ({error.name} is missing)") from None
+
+    if out.exists():
+        raise DeliveryError(f"{out} exists already: choose another name with --out")
+    subject = (
+        _setting(layer, kappa, core, dtype)
+        if delivery is None
+        else _delivery(delivery, key, truth, public, layer, passphrase_file, identity)
+    )
+    for warning in subject.warnings:
+        say(f"mole: {warning}", quiet=quiet)
+    with progress_bar("Attacking", quiet=quiet) as progress:
+        report = attack(subject, plots=paper_figures(), budget=budget, seed=seed, progress=progress)
+    page = write_report(report, out)
+    for verdict in report.verdicts:
+        say(f"{verdict.who}: {verdict.sentence}.", quiet=quiet)
+    show(
+        {
+            "page": str(page),
+            "verdicts": {verdict.attacker: verdict.level for verdict in report.verdicts},
+            "attacks": {attack.name: attack.status for attack in report.attacks},
+        },
+        as_json=as_json,
+    )
+
+
+def _setting(layer: Path | None, kappa: int, core: str, dtype: str) -> "Subject":
+    from mole.audit.of_setting import subject_of_setting  # noqa: PLC0415
+
+    if layer is None:
+        raise ParameterError("say what to audit: give a delivery, or a setting with --layer")
+    return subject_of_setting(load_first_layer(layer), kappa=kappa, core=core, dtype=dtype)
+
+
+def _delivery(
+    delivery: str,
+    key: Path | None,
+    truth: str | None,
+    public: str | None,
+    layer: Path | None,
+    passphrase_file: Path | None,
+    identity: list[Path] | None,
+) -> "Subject":
+    from mole.audit.of_delivery import Known, subject_of_delivery  # noqa: PLC0415
+    from mole.data.opening import open_source  # noqa: PLC0415
+    from mole.files.store import open_store  # noqa: PLC0415
+
+    known: dict[str, Any] = {}
+    if layer is not None:
+        known["layer"] = load_first_layer(layer)
+    if truth is not None:
+        known["truth"] = open_source(truth)
+    if public is not None:
+        known["public"] = open_source(public)
+    if key is not None:
+        known["key"] = open_key(key, passphrase_file, identity)
+    return subject_of_delivery(open_store(delivery), Known(**known))
