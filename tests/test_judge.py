@@ -59,7 +59,7 @@ def test_the_strong_can_do_what_the_weak_can():
     assert [verdict.attacker for verdict in verdicts] == list(ATTACKERS)
     assert [verdict.level for verdict in verdicts] == [LEAKS, LEAKS, BROKEN, BROKEN]
     assert "2 coarse features" in verdicts[0].sentence
-    assert "recovers every image, in 2 seconds (An attack)" in verdicts[2].sentence
+    assert "recovers every image, in 2.4 seconds (An attack)" in verdicts[2].sentence
     assert verdicts[3].sentence.startswith("can do at least the same: recovers every image")
     assert verdicts[2].advice == "Do something."
 

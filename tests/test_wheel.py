@@ -51,3 +51,9 @@ def test_the_wheel_does_the_providers_work_without_extras(empty_python, tmp_path
 
 def test_the_wheel_brings_the_command(empty_python, tmp_path):
     assert run(empty_python.with_name("mole"), "--version", cwd=tmp_path).startswith("mole 0.")
+
+
+def test_the_wheel_brings_the_audits_page(empty_python, tmp_path):
+    program = "from importlib.resources import files; print(*files('mole').joinpath('audit').iterdir())"
+    names = [Path(path).name for path in run(empty_python, "-I", "-c", program, cwd=tmp_path).split()]
+    assert {"page.html.j2", "parts.html.j2", "reading.html.j2", "page.css"} <= set(names)

@@ -13,6 +13,7 @@ from mole.audit.run import run_attacks
 from mole.audit.subject import FEWEST_SCORED, Subject
 
 BUDGET = 600.0
+TITLES = {True: "What this delivery gives away", False: "What this setting would give away"}
 Progress = Callable[[int, int], None]
 
 
@@ -47,6 +48,8 @@ def audit(
         plots=plots,
         costs=costs_of(subject),
         version=__version__,
+        title=TITLES[subject.private],
+        private=subject.private,
     )
 
 

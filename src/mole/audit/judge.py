@@ -8,6 +8,7 @@ chance.
 from collections.abc import Sequence
 
 from mole.attacks.attack import ATTACKERS, DEVELOPER, INJECTOR, OUTSIDER, THIEF
+from mole.audit.measures import duration
 from mole.audit.report import (
     BROKEN,
     FAILED,
@@ -94,7 +95,7 @@ def _success(attack: AttackReport) -> tuple[int, float, float]:
 
 
 def _sentence(best: AttackReport, tried: int) -> str:
-    score, seconds = best.score, f"in {max(1, round(best.seconds or 0))} seconds"
+    score, seconds = best.score, f"in {duration(best.seconds or 0)}"
     matched, among = float(score.get("reidentified") or 0.0), score.get("among")
     if best.status == SUCCEEDED:
         whole = "every image" if matched == 1 else f"{100 * matched:.0f} of 100 images"

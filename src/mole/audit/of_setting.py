@@ -34,6 +34,7 @@ def subject_of_setting(
         augmented=augment(layer, key),
         public=public,
         truth=Truth(plain, layer.normalisation, order),
+        private=False,
         facts={
             "audited": "a setting, with images that come with the software",
             "images": f"{len(plain)} ({images.origin})",

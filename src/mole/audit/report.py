@@ -107,6 +107,8 @@ class Report:
         plots: the paper's figures.
         costs: the overhead.
         version: of the tool.
+        title: of the page.
+        private: whether pictures show the provider's own images, rather than ones that everybody may see.
     """
 
     subject: Mapping[str, Any]
@@ -116,3 +118,5 @@ class Report:
     plots: tuple[Plot, ...]
     costs: tuple[Cost, ...]
     version: str
+    title: str = "What this delivery gives away"
+    private: bool = True

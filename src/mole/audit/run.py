@@ -120,10 +120,11 @@ def _pictures(subject: Subject, finding: Finding) -> tuple[tuple[Picture, ...], 
     for index in range(count):
         row = [
             picture(f"Original {index + 1}", truth.pixels(truth.plain[index : index + 1])[0]),
-            stretched(f"Morphed {index + 1}", subject.morphed[index]),
+            picture(f"Morphed {index + 1}", stretched(subject.morphed[index])),
         ]
         if finding.maps is not None and finding.maps.ndim == 4:
-            row.append(stretched(f"What the attacker sees of {index + 1}", _best(finding.maps[index])))
+            seen = stretched(_best(finding.maps[index]))
+            row.append(picture(f"What the attacker sees of {index + 1}", seen))
         if rebuilt is not None:
             row.append(picture(f"What the attacker rebuilds of {index + 1}", rebuilt[index]))
         rows.append(tuple(row))

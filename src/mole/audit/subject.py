@@ -27,6 +27,7 @@ class Subject:
         public: plain images of the same kind from elsewhere, or None.
         truth: what the attackers want to know, for the first rows or for all; None if there is none.
         facts: what to tell about it: rows, fingerprints, ...
+        private: whether the images are the provider's own, and not ones that everybody may see.
         warnings: what was wrong with what the audit was given.
     """
 
@@ -39,6 +40,7 @@ class Subject:
     truth: Truth | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    private: bool = True
 
     @property
     def input_shape(self) -> Shape:

@@ -8,6 +8,7 @@ import typer
 
 from mole._version import __version__
 from mole.cli.analyze import analyze
+from mole.cli.audit import audit
 from mole.cli.check import recover, verify
 from mole.cli.deliver import deliver, morph
 from mole.cli.demo import demo
@@ -30,6 +31,7 @@ app.command(rich_help_panel=PROVIDER)(keygen)
 app.command(rich_help_panel=PROVIDER)(deliver)
 app.command(rich_help_panel=PROVIDER)(morph)
 app.command(rich_help_panel=PROVIDER)(recover)
+app.command(rich_help_panel=PROVIDER)(audit)
 app.command("export-layer", rich_help_panel=DEVELOPER)(export_layer)
 app.command(rich_help_panel=DEVELOPER)(train)
 app.command(rich_help_panel=DEVELOPER)(predict)

@@ -7,13 +7,11 @@ import typer
 
 from mole.cli.output import JsonOption, QuietOption, progress_bar, say, show
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.errors import DeliveryError, MissingExtraError, ParameterError
+from mole.errors import DeliveryError, ParameterError
 from mole.files.layers import load_first_layer
 
 if TYPE_CHECKING:
     from mole.audit.subject import Subject
-
-NEEDED = "an audit needs further packages: pip install 'morphed-learning[audit]'"
 
 
 def audit(
@@ -48,12 +46,9 @@ def audit(
 
     Example: mole audit delivery/ --key provider.key --truth photos/ --layer first-layer.safetensors
     """
-    try:
-        from mole.audit.audit import audit as attack  # noqa: PLC0415  (loads SciPy and scikit-image)
-        from mole.audit.figures import paper_figures  # noqa: PLC0415
-        from mole.audit.files import write_report  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(f"{NEEDED} ({error.name} is missing)") from None
+    from mole.audit.audit import audit as attack  # noqa: PLC0415  (loads SciPy and scikit-image)
+    from mole.audit.figures import paper_figures  # noqa: PLC0415
+    from mole.audit.files import write_report  # noqa: PLC0415
 
     if out.exists():
         raise DeliveryError(f"{out} exists already: choose another name with --out")

@@ -1,0 +1,202 @@
+"""The audit's page in a real browser: it loads nothing, hides from nobody, prints, and runs nothing."""
+
+import itertools
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
+
+from audit_report import HOSTILE, made_up_report
+from mole.audit.page import groups, render
+from mole.audit.report import Plot
+from mole.errors import ParameterError
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+
+LIGHT = {"color_scheme": "light", "viewport": {"width": 1280, "height": 900}}
+DARK = {"color_scheme": "dark", "viewport": {"width": 1280, "height": 900}}
+PHONE = {"color_scheme": "light", "viewport": {"width": 320, "height": 640}}
+DARK_PHONE = {"color_scheme": "dark", "viewport": {"width": 320, "height": 640}}
+
+
+@pytest.fixture(scope="module")
+def report():
+    return made_up_report()
+
+
+@pytest.fixture(scope="module")
+def page_file(report, tmp_path_factory) -> Path:
+    file = tmp_path_factory.mktemp("audit") / "audit.html"
+    file.write_text(render(report), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def problems(browser, file: Path, **how) -> list[str]:
+    """What is wrong with a page: requests, messages, broken pictures, overflow, barriers."""
+    context = browser.new_context(**how)
+    page = context.new_page()
+    asked, found = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: found.append(f"says {message.text}"))
+    page.on("pageerror", lambda error: found.append(f"fails {error}"))
+    page.on("dialog", lambda dialog: (found.append("opens a dialog"), dialog.dismiss()))
+    page.goto(file.as_uri(), wait_until="load")
+    own = (file.as_uri(), "data:image/png;base64,")
+    found += [f"requests {url}" for url in asked if url != own[0] and not url.startswith(own[1])]
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    broken = page.evaluate("[...document.images].filter(i => !i.complete || !i.naturalWidth).length")
+    found += [f"{broken} pictures did not load"] * bool(broken)
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    found += [f"{wide} pixels wider than the screen"] * (wide > 0)
+    found += [
+        f"axe: {violation['id']} ({violation['impact']}) at {node['target']}"
+        for violation in Axe().run(page).response["violations"]
+        for node in violation["nodes"]
+    ]
+    context.close()
+    return found
+
+
+@in_a_browser
+@pytest.mark.parametrize(
+    "how", [LIGHT, DARK, PHONE, DARK_PHONE], ids=["light", "dark", "phone", "dark phone"]
+)
+def test_nothing_is_wrong_with_the_page(browser, page_file, how):
+    assert problems(browser, page_file, **how) == []
+
+
+FAULTS = {
+    "a picture without words": ('alt="Original"', "", "axe: image-alt"),
+    "a picture from elsewhere": ("<main", '<img src="https://x.invalid" alt="x"><main', "requests https:"),
+    "a picture from beside": ("<main", '<img src="beside.png" alt="x"><main', "requests file:"),
+    "a picture that is none": ("data:image/png;base64,iVBOR", "data:image/png;base64,AAAA", "did not load"),
+    "a script": ("<main", "<script>document.title = 'x'</script><main", "says"),
+    "letters hard to read": ("--soft: #4d5866", "--soft: #b9c0c8", "axe: color-contrast"),
+    "a wide table": ('<div class="box"', "<div", "wider than the screen"),
+    "a table nobody can scroll by key": (' tabindex="0">', ">", "axe: scrollable-region-focusable"),
+}  # fmt: skip
+
+
+@in_a_browser
+@pytest.mark.parametrize("fault", FAULTS)
+def test_that_the_test_above_can_fail(browser, page_file, tmp_path, fault):
+    good, bad, message = FAULTS[fault]
+    text = page_file.read_text(encoding="utf-8")
+    assert good in text
+    broken = tmp_path / "broken.html"
+    broken.write_text(text.replace(good, bad), encoding="utf-8")
+    assert any(message in line for line in problems(browser, broken, **PHONE))
+
+
+@in_a_browser
+def test_it_prints_on_a4_with_every_picture_and_number(browser, page_file):
+    page = browser.new_page()
+    page.goto(page_file.as_uri())
+    pdf = page.pdf(prefer_css_page_size=True)
+    assert pdf.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 3
+    assert re.search(rb"/MediaBox\s*\[0 0 59[45][.\d]* 84[12]", pdf)
+    page.emulate_media(media="print")
+    assert page.get_by_text("rows of the core").is_visible()  # inside of details, closed on the screen
+    spelled = "getComputedStyle(document.querySelector('a[href^=http]'), '::after').content"
+    assert "https://arxiv.org" in page.evaluate(spelled)
+    page.close()
+
+
+@in_a_browser
+def test_it_works_without_scripts(browser, page_file, report):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(page_file.as_uri())
+    for verdict in report.verdicts:
+        assert page.get_by_role("heading", name=verdict.who).is_visible()
+    numbers = page.get_by_text("rows of the core")
+    assert not numbers.is_visible()
+    page.get_by_text("The numbers of this figure").first.click()
+    assert numbers.is_visible()
+    context.close()
+
+
+@in_a_browser
+def test_headings_and_landmarks_are_in_order(browser, page_file):
+    page = browser.new_page()
+    page.goto(page_file.as_uri())
+    levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map(h => +h.tagName[1])")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    for role in ("banner", "main", "navigation", "contentinfo"):
+        assert page.get_by_role(role).count() == 1
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+    page.close()
+
+
+def test_hostile_words_stay_words(report):
+    text = render(report)
+    assert text.count("&lt;script&gt;") >= 3
+    assert "<script" not in text
+    assert HOSTILE not in text
+    assert "<img src=x" not in text
+
+
+def test_no_identifier_is_used_twice(report):
+    names = re.findall(r'\sid="([^"]*)"', render(report))
+    assert sorted(names) == sorted(set(names))
+    assert set(re.findall(r'href="#([^"]*)"', render(report))) <= set(names)
+
+
+def test_everything_in_the_report_is_in_the_page(report):
+    text = render(report)
+    for attack in report.attacks:
+        assert attack.words.split(",")[0].replace("'", "&#39;") in text
+    for verdict in report.verdicts:
+        assert verdict.sentence in text
+    pictures = sum(len(row) for attack in report.attacks for row in attack.pictures)
+    assert text.count("<img ") == pictures + sum(len(plot.pictures) for plot in report.plots)
+    assert "a chance of 4.8e-14" in text
+    assert "64 of 64" in text
+
+
+def test_a_page_of_public_images_asks_for_no_secrecy(report):
+    asks = "Keep this page as close as the images"
+    assert asks in render(report)
+    assert asks not in render(replace(report, private=False))
+
+
+def test_an_attacker_without_a_verdict_keeps_its_attacks(report):
+    less = replace(report, verdicts=report.verdicts[:1])
+    kept = [attack.name for group in groups(less) for attack in (*group.tried, *group.untried)]
+    assert sorted(kept) == sorted(attack.name for attack in report.attacks)
+
+
+@pytest.mark.parametrize(
+    "svg",
+    [
+        "<svg><script>alert(1)</script></svg>",
+        "<svg onload='alert(1)'></svg>",
+        "<svg><image href='https://example.invalid/x.png'/></svg>",
+        "<svg><use xlink:href='https://example.invalid/x.svg#a'/></svg>",
+        "<svg><path style='fill: url(https://example.invalid/x)'/></svg>",
+        "<svg><style>@import 'x'</style></svg>",
+        "<p>no drawing</p>",
+    ],
+)
+def test_a_drawing_is_only_a_drawing(report, svg):
+    plot = Plot("A drawing", "words", svg, ("x",), ((1,),))
+    with pytest.raises(ParameterError, match="more than a drawing"):
+        render(replace(report, plots=(plot,)))
