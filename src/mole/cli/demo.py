@@ -17,7 +17,7 @@ def demo(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Play both roles on Fashion-MNIST: export, review, deliver, verify, train three ways.
+    """Play both roles on Fashion-MNIST: export, review, deliver, verify, train three ways, audit.
 
     Example: mole demo --out mole-demo
     """
@@ -50,5 +50,6 @@ def _table(result: dict[str, Any]) -> str:
         f"augmented layer     {result['augmented layer bytes']:>12,} bytes",
         f"deliver             {result['deliver seconds']:>12} seconds",
         f"picture             {result['picture']}",
+        f"audit               {result['audit']}",
     ]
     return "\n".join(lines)

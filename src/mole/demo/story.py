@@ -2,7 +2,8 @@
 
 The developer trains on a public part of Fashion-MNIST and exports its first layer. The provider reviews
 it, makes a key and delivers its own part. The developer verifies the delivery and trains on it. Three arms,
-as in the paper: plain data, morphed data with the augmented layer, morphed data without it.
+as in the paper: plain data, morphed data with the augmented layer, morphed data without it. In the end the
+provider attacks its own delivery.
 """
 
 import statistics
@@ -25,6 +26,7 @@ from mole.data.opening import open_source
 from mole.delivery.deliver import deliver
 from mole.delivery.options import Options
 from mole.delivery.verify import verify
+from mole.demo.red_team import attack_delivery
 from mole.errors import DeliveryError
 from mole.files.store import LocalStore
 from mole.review import review_layer
@@ -96,6 +98,11 @@ def tell(folder: Path, *, seeds: int, say: Say) -> dict[str, Any]:
     say(f"Developer: trains three ways, {seeds} seeds each.")
     arms = _arms(folder, images, layer, seeds, say)
     draw_picture(folder / "demo.png", images, layer, key)
+
+    say("Provider: attacks its own delivery, to see what it hides and what it does not.")
+    report, page = attack_delivery(folder, layer, key)
+    for verdict in report.verdicts:
+        say(f"  {verdict.who}: {verdict.sentence}.")
     return {
         "arms": {
             arm.name: {
@@ -111,6 +118,8 @@ def tell(folder: Path, *, seeds: int, say: Say) -> dict[str, Any]:
         "deliver seconds": round(seconds, 1),
         "key fingerprint": key.fingerprint,
         "picture": str(folder / "demo.png"),
+        "verdicts": {verdict.attacker: verdict.level for verdict in report.verdicts},
+        "audit": str(page),
     }
 
 
@@ -129,6 +138,7 @@ def _deliver(images: Arrays, layer: mole.FirstLayer, folder: Path) -> tuple[mole
         x_train=images["x_private"], y_train=images["y_private"],
         x_test=images["x_test"], y_test=images["y_test"], classes=images["classes"],
     )  # fmt: skip
+    np.savez(folder / "public.npz", x_train=images["x_public"])
     sample = layer.plain(images["x_private"][:, np.newaxis])
     key = mole.MorphKey.generate(SHAPE, core="whitened", sample=sample)
     source = open_source(str(folder / "private.npz"))
