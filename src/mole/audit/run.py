@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mole.attacks.attack import Attack, Finding, NotApplicableError
+from mole.attacks.views import DeliveryView
 from mole.audit.judge import status_of
 from mole.audit.pictures import can_be_shown, picture, stretched
 from mole.audit.report import FAILED, NO_TIME, NOT_APPLICABLE, NOT_COMPARED, AttackReport, Picture
@@ -16,7 +17,7 @@ from mole.audit.subject import FEWEST_SCORED, Subject
 from mole.errors import MoleError
 from mole.geometry import Array
 
-SHOWN = 4  # images in pictures
+SHOWN = 3  # images in pictures
 Progress = Callable[[int, int], None]
 
 
@@ -75,7 +76,7 @@ def _scored(
         seconds=round(seconds, 2),
         score={} if measured is None else _figures(measured),
         facts=dict(finding.facts),
-        pictures=_pictures(subject, finding),
+        pictures=_pictures(subject, attack, finding),
     )  # fmt: skip
 
 
@@ -108,7 +109,7 @@ def _first(finding: Finding, count: int) -> Finding:
     )
 
 
-def _pictures(subject: Subject, finding: Finding) -> tuple[tuple[Picture, ...], ...]:
+def _pictures(subject: Subject, attack: Attack, finding: Finding) -> tuple[tuple[Picture, ...], ...]:
     """A row for each of the first images: original, morphed, what the attacker sees, what it rebuilds."""
     if subject.truth is None or not can_be_shown(subject.input_shape):
         return ()
@@ -116,19 +117,27 @@ def _pictures(subject: Subject, finding: Finding) -> tuple[tuple[Picture, ...], 
         return ()
     truth, count = subject.truth, min(SHOWN, subject.scored, len(subject.truth.plain))
     rebuilt = _rebuilt(_first(finding, subject.scored), truth, count)
+    maps = _maps(subject, attack, finding, count)
     rows = []
     for index in range(count):
         row = [
             picture(f"Original {index + 1}", truth.pixels(truth.plain[index : index + 1])[0]),
             picture(f"Morphed {index + 1}", stretched(subject.morphed[index])),
         ]
-        if finding.maps is not None and finding.maps.ndim == 4:
-            seen = stretched(_best(finding.maps[index]))
-            row.append(picture(f"What the attacker sees of {index + 1}", seen))
+        if maps is not None:
+            row.append(picture(f"What the attacker sees of {index + 1}", stretched(_best(maps[index]))))
         if rebuilt is not None:
             row.append(picture(f"What the attacker rebuilds of {index + 1}", rebuilt[index]))
         rows.append(tuple(row))
     return tuple(rows)
+
+
+def _maps(subject: Subject, attack: Attack, finding: Finding, count: int) -> Array | None:
+    """Pictures that the attacker has anyway: the attack's own, or features for who has the layer."""
+    maps = finding.maps
+    if maps is None and subject.augmented is not None and issubclass(attack.view, DeliveryView):
+        maps = subject.augmented.features(subject.morphed[:count])
+    return maps if maps is not None and maps.ndim == 4 else None
 
 
 def _rebuilt(finding: Finding, truth: Truth, count: int) -> Array | None:
