@@ -51,12 +51,12 @@ def test_what_is_delivered_comes_back(source, tmp_path, dtype, off_by):
 
 def test_the_augmented_layer_gives_the_features_of_the_images(source, tmp_path):
     store, key, layer = LocalStore(tmp_path / "out"), make_key(), make_layer()
-    deliver(source, layer, key, store, SMALL)
+    delivery_id = deliver(source, layer, key, store, SMALL).manifest.delivery_id
     table = pq.read_table(tmp_path / "out" / "data" / "test-00000-of-00002.parquet")
     morphed = table["image"].combine_chunks().to_numpy_ndarray()
     features = mole.load(tmp_path / "out" / "augmented-layer.safetensors").features(morphed)
     with np.load(tmp_path / "data.npz") as truth:
-        images = truth["x_test"][key.row_order("test", 30)[:15]].transpose(0, 3, 1, 2)
+        images = truth["x_test"][key.row_order(delivery_id, "test", 30)[:15]].transpose(0, 3, 1, 2)
     plain = layer.plain(images)
     expected = mole.roll(mole.unroll(plain) @ mole.layer_matrix(layer), layer.output_shape)
     expected = (expected + layer.bias.reshape(-1, 1, 1))[:, key.channel_order(4)]
@@ -65,15 +65,29 @@ def test_the_augmented_layer_gives_the_features_of_the_images(source, tmp_path):
 
 def test_rows_leave_in_another_order_and_without_anything_else(source, tmp_path):
     folder, key = tmp_path / "out", make_key()
-    deliver(source, make_layer(), key, LocalStore(folder), SMALL)
+    made = deliver(source, make_layer(), key, LocalStore(folder), SMALL)
     table = pq.read_table(folder / "data" / "train-00000-of-00007.parquet")
     assert table.column_names == ["row_id", "image", "label"]
-    assert not np.array_equal(key.row_order("train", 100), np.arange(100))
+    assert not np.array_equal(key.row_order(made.manifest.delivery_id, "train", 100), np.arange(100))
     everything = b"".join(contents(folder).values())
     for secret in (b"data.npz", str(tmp_path).encode(), bytes(32).hex().encode()):
         assert secret not in everything
     manifest = json.loads((folder / "manifest.json").read_text())
     assert set(manifest["files"]) == set(contents(folder)) - {"manifest.json"}
+
+
+def test_two_deliveries_under_one_key_share_neither_ids_nor_order(source, tmp_path):
+    """Otherwise somebody who has both could tell that two rows are the same sample."""
+    ids, labels = {}, {}
+    for name, dtype in (("one", "float32"), ("two", "float16")):
+        options = Options(dtype=dtype, rows_per_shard=16)
+        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / name), options)
+        table = pq.read_table(tmp_path / name / "data", partitioning=None)
+        ids[name], labels[name] = table["row_id"].to_pylist(), table["label"].to_pylist()
+    assert len(ids["one"]) == 130
+    assert not set(ids["one"]) & set(ids["two"])
+    assert labels["one"] != labels["two"]
+    assert sorted(labels["one"]) == sorted(labels["two"])
 
 
 def test_eight_bits_take_the_bytes_of_the_images(tmp_path):

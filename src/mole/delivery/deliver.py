@@ -110,8 +110,9 @@ def _make(order: _Order, engine: Engine, progress: Progress) -> Delivered:
     preparation = Preparation.for_layer(layer, mode=options.mode, resize=options.resize)
     with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="decode") as decoders:
         maker = ShardMaker(
-            source, key, preparation, keep=options.keep, skip_bad=options.skip_bad, decoders=decoders
-        )
+            source, key, preparation, order.delivery_id,
+            keep=options.keep, skip_bad=options.skip_bad, decoders=decoders,
+        )  # fmt: skip
         jobs = _jobs(source, layer.input_shape, options)
         maker.read(replace(jobs[0], stop=1))  # a mistake in shape or mode shows before the hard work
         encoding = _encoding(maker, jobs, store, options)

@@ -59,7 +59,9 @@ class RayEngine:
             preparation = Preparation.for_layer(
                 self.layer, mode=self.options.mode, resize=self.options.resize
             )
-            order = _WorkersOrder(self.data, self.out, parcel.box, preparation, self.options, encoding)
+            order = _WorkersOrder(
+                self.data, self.out, parcel.box, preparation, self.options, encoding, maker.delivery_id
+            )
             rows = ray.data.from_items([asdict(job) for job in missing], override_num_blocks=len(missing))
             workers = max(1, min(len(missing), int(ray.cluster_resources().get("CPU", 1))))
             results = rows.map(_Worker, fn_constructor_args=(order, holder), concurrency=workers)
@@ -85,6 +87,7 @@ class _WorkersOrder:
     preparation: Preparation
     options: Options
     encoding: Encoding
+    delivery_id: str
 
 
 class _Holder:
@@ -106,7 +109,7 @@ class _Worker:
         key = open_key(Parcel(ray.get(holder.opener.remote()), order.box))
         self._order = order
         self._maker = ShardMaker(
-            open_source(order.data), key, order.preparation,
+            open_source(order.data), key, order.preparation, order.delivery_id,
             keep=order.options.keep, skip_bad=order.options.skip_bad,
         )  # fmt: skip
         self._store = open_store(order.out)

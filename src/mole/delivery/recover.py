@@ -43,7 +43,7 @@ def recover(
                 labels.append(shard_labels)
             done += len(images)
             progress(done, manifest.rows)
-        order = _source_order(key, split, ids, manifest.splits[split].samples)
+        order = _source_order(key, manifest, split, ids)
         arrays[f"x_{split}"] = np.concatenate(pixels)[order]
         if labels:
             arrays[f"y_{split}"] = np.concatenate(labels)[order]
@@ -61,9 +61,12 @@ def _recovered(
         yield preparation.pixels(roll(plain, manifest.input_shape)), shard.labels, shard.row_ids
 
 
-def _source_order(key: MorphKey, split: str, ids: Sequence[str], total: int) -> npt.NDArray[np.intp]:
+def _source_order(
+    key: MorphKey, manifest: Manifest, split: str, ids: Sequence[str]
+) -> npt.NDArray[np.intp]:
     """Which recovered row comes first, second, ... in the source; skipped samples leave no gap."""
-    place = dict(zip(key.row_ids(split, total), key.row_order(split, total).tolist(), strict=True))
+    which = (manifest.delivery_id, split, manifest.splits[split].samples)
+    place = dict(zip(key.row_ids(*which), key.row_order(*which).tolist(), strict=True))
     try:
         return np.argsort([place[row_id] for row_id in ids])
     except KeyError:

@@ -63,6 +63,7 @@ class ShardMaker:
         source: Source,
         key: MorphKey,
         preparation: Preparation,
+        delivery_id: str,
         *,
         keep: Sequence[str],
         skip_bad: bool,
@@ -75,8 +76,9 @@ class ShardMaker:
         self._skip_bad = skip_bad
         self._decoders = decoders
         sizes = {name: len(split) for name, split in source.splits.items()}
-        self._orders = {name: key.row_order(name, size) for name, size in sizes.items()}
-        self._row_ids = {name: key.row_ids(name, size) for name, size in sizes.items()}
+        self.delivery_id = delivery_id
+        self._orders = {name: key.row_order(delivery_id, name, size) for name, size in sizes.items()}
+        self._row_ids = {name: key.row_ids(delivery_id, name, size) for name, size in sizes.items()}
 
     @property
     def input_shape(self) -> Shape:
