@@ -10,14 +10,14 @@ import pytest
 from PIL import Image
 
 import mole
-from deliveries import SHAPE, make_key, make_layer, write_npz
+from deliveries import SHAPE, make_key, make_layer, tensors, write_npz
 from mole.data.opening import open_source
 from mole.data.source import BadSampleError
 from mole.delivery.deliver import deliver
 from mole.delivery.options import Options
 from mole.delivery.recover import recover
 from mole.delivery.verify import verify
-from mole.errors import DeliveryError, ParameterError
+from mole.errors import DeliveryError, ParameterError, SourceError
 from mole.files.store import LocalStore
 
 SMALL = Options(rows_per_shard=16)
@@ -53,7 +53,7 @@ def test_the_augmented_layer_gives_the_features_of_the_images(source, tmp_path):
     store, key, layer = LocalStore(tmp_path / "out"), make_key(), make_layer()
     delivery_id = deliver(source, layer, key, store, SMALL).manifest.delivery_id
     table = pq.read_table(tmp_path / "out" / "data" / "test-00000-of-00002.parquet")
-    morphed = table["image"].combine_chunks().to_numpy_ndarray()
+    morphed = tensors(table)
     features = mole.load(tmp_path / "out" / "augmented-layer.safetensors").features(morphed)
     with np.load(tmp_path / "data.npz") as truth:
         images = truth["x_test"][key.row_order(delivery_id, "test", 30)[:15]].transpose(0, 3, 1, 2)
@@ -150,12 +150,19 @@ def test_a_place_with_other_things_in_it_is_refused(source, tmp_path):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["thesis.txt"]
 
 
-def test_any_flipped_bit_is_found(source, tmp_path):
+def test_any_flipped_bit_is_found(tmp_path):
     folder = tmp_path / "out"
-    deliver(source, make_layer(), make_key(), LocalStore(folder), Options(dtype="int8", rows_per_shard=50))
+    layer = mole.FirstLayer.conv(np.ones((1, 1, 2, 2)), None, input_shape=(1, 4, 4))
+    np.savez(tmp_path / "tiny.npz", x=np.arange(96, dtype=np.uint8).reshape(6, 4, 4), y=np.arange(6))
+    deliver(
+        open_source(str(tmp_path / "tiny.npz")), layer,
+        mole.MorphKey.generate((1, 4, 4), insecure_seed=bytes(32)), LocalStore(folder),
+        Options(dtype="int8", rows_per_shard=3),
+    )  # fmt: skip
+    assert len(contents(folder)) == 7
     rng = random.Random(0)
     for name, content in contents(folder).items():
-        for _ in range(5):
+        for _ in range(200):
             broken = bytearray(content)
             broken[rng.randrange(len(broken))] ^= 1 << rng.randrange(8)
             (folder / name).write_bytes(broken)
@@ -193,9 +200,9 @@ def test_a_layer_of_another_key_is_found_by_the_probes(source, tmp_path):
     digest, size = digest_of(store, "augmented-layer.safetensors")
     files = {**manifest.files, "augmented-layer.safetensors": FileFacts(size, digest)}
     Manifest(**{**vars(manifest), "files": files}).write(store)
-    layer = verify(store)[-1]
+    layer = next(check for check in verify(store) if check.what == "augmented layer")
     assert not layer.holds
-    assert "does not fit the data" in layer.detail
+    assert "does not fit the probes" in layer.detail
 
 
 def test_another_key_recovers_nothing(source, tmp_path):
@@ -236,6 +243,62 @@ def test_bad_images_can_be_skipped(folder_with_a_bad_image, tmp_path):
     assert np.array_equal(recovered["x_train"].transpose(0, 2, 3, 1), truth)
     assert recovered["y_train"].tolist() == [0] * 9 + [1] * 10
     assert delivered.manifest.classes == ("cat", "dog")
+
+
+@pytest.fixture
+def folder_of_bad_images(tmp_path):
+    (tmp_path / "bad").mkdir()
+    for index in range(5):
+        (tmp_path / "bad" / f"{index}.png").write_bytes(b"not an image")
+    return open_source(str(tmp_path / "bad"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("layer_dtype", ["float32", None])
+def test_nothing_usable_is_refused_and_leaves_nothing(folder_of_bad_images, tmp_path, dtype, layer_dtype):
+    options = Options(dtype=dtype, layer_dtype=layer_dtype, skip_bad=True, rows_per_shard=2)
+    with pytest.raises(SourceError, match=r"not one of 5 samples can be used.*0\.png can not be used"):
+        deliver(folder_of_bad_images, make_layer(), make_key(), LocalStore(tmp_path / "out"), options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_split_may_lose_all_its_samples(folder_with_a_bad_image, tmp_path):
+    (tmp_path / "photos" / "cat").rename(tmp_path / "photos" / "train")
+    (tmp_path / "photos" / "dog").rename(tmp_path / "photos" / "test")
+    for index in range(10):
+        (tmp_path / "photos" / "test" / f"{index}.png").write_bytes(b"not an image")
+    store = LocalStore(tmp_path / "out")
+    deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, Options(skip_bad=True))
+    assert all(check.holds for check in verify(store))
+    recovered = recover(store, make_key())
+    assert (len(recovered["x_train"]), len(recovered["x_test"])) == (9, 0)
+
+
+def test_skipped_samples_are_remembered(folder_with_a_bad_image, tmp_path):
+    """After a repeat, and after work that went on: what was left out is told by what is there."""
+    store, options = LocalStore(tmp_path / "out"), Options(rows_per_shard=6, skip_bad=True)
+    first = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, options)
+    assert len(first.skipped) == 1
+    again = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, options)
+    assert [str(bad) for bad in again.skipped] == [str(bad) for bad in first.skipped]
+    store.remove("manifest.json")
+    store.write("unfinished.json", json.dumps({"delivery_id": first.manifest.delivery_id}).encode())
+    resumed = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, options)
+    assert [str(bad) for bad in resumed.skipped] == [str(bad) for bad in first.skipped]
+    assert b"3.png" not in b"".join(contents(tmp_path / "out").values())
+
+
+def test_shards_are_counted_by_their_ends(source, tmp_path):
+    """Not by reading them whole: on S3 that would be a download."""
+    read = []
+
+    class Watched(LocalStore):
+        def read(self, name):
+            read.append(name)
+            return super().read(name)
+
+    deliver(source, make_layer(), make_key(), Watched(tmp_path / "out"), SMALL)
+    assert not [name for name in read if name.startswith("data/")]
 
 
 def test_columns_leave_only_if_they_are_named(folder_with_a_bad_image, tmp_path):

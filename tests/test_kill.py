@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from deliveries import write_npz
+from deliveries import tensors, write_npz
 from mole.files.store import LocalStore
 
 KILLS = 20
@@ -35,7 +35,7 @@ def rows(folder: Path) -> dict[str, list]:
     found: dict[str, list] = {}
     for file in sorted((folder / "data").glob("*.parquet")):
         table = pq.read_table(file)
-        values = table["image"].combine_chunks().to_numpy_ndarray()
+        values = tensors(table)
         for row_id, value, label in zip(
             table["row_id"].to_pylist(), values, table["label"].to_pylist(), strict=True
         ):

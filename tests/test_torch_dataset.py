@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from deliveries import make_key, make_layer, write_npz
+from deliveries import make_key, make_layer, tensors, write_npz
 from mole.data.encoding import DTYPES
 from mole.data.opening import open_source
 from mole.data.preparation import Preparation
@@ -174,7 +174,7 @@ def test_other_readers(delivery):
     _, labels, ids = source_rows(folder, "train", arrays)
     files = sorted((folder / "data").glob("train-*.parquet"))
     table = pa.concat_tables(pq.read_table(file) for file in files)
-    stored = table["image"].combine_chunks().to_numpy_ndarray()
+    stored = tensors(table)
     assert stored.shape == (ROWS, 3, 8, 8)
     assert stored.dtype == dtype
     frame = polars.concat([polars.read_parquet(file) for file in files])
@@ -191,7 +191,7 @@ def test_hugging_face_datasets(delivery, tmp_path):
     assert {name: len(split) for name, split in loaded.items()} == {"train": ROWS, "test": 30}
     assert loaded["train"]["label"][:] == source_rows(folder, "train", arrays)[1].tolist()
     first = np.asarray(loaded["train"][0]["image"])
-    stored = pq.read_table(folder / shard_name("train", 0, 7))["image"].combine_chunks().to_numpy_ndarray()
+    stored = tensors(pq.read_table(folder / shard_name("train", 0, 7)))
     assert np.array_equal(first.reshape(3, 8, 8), stored[0])
 
 

@@ -144,6 +144,11 @@ class MorphKey:
         side = math.isqrt(count - 1) + 1
         return normal_matrix(self._seed, self.parameters.info(purpose), side).reshape(-1)[:count]
 
+    def numbers(self, purpose: str, count: int, below: int) -> list[int]:
+        """Whole numbers from 0 that only the holder of the key can make again."""
+        words = WordStream(self._seed, self.parameters.info(purpose)).take(count)
+        return [word % below for word in words.tolist()]
+
     def sign(self, purpose: str, text: str) -> str:
         """A digest of a text that only the holder of the key can make: 32 hexadecimal digits."""
         mac_key = derive_bytes(self._seed, self.parameters.info(purpose))
