@@ -44,6 +44,10 @@ def keygen(
     first = load_first_layer(layer)
     if out.exists():
         raise KeyFileError(f"{out} exists already, and a key is never overwritten: choose another name")
+    from mole.delivery.ledger import keygen_warnings  # noqa: PLC0415  (loads what most calls do not need)
+
+    for warning in keygen_warnings(out, first.fingerprint):
+        say(f"mole: {warning}", quiet=quiet)
     core = core or ("orthogonal" if data is None else "whitened")
     if core == "whitened" and data is None:
         raise ParameterError("core 'whitened' learns from data: add --data")
