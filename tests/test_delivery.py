@@ -3,6 +3,7 @@
 import json
 import random
 import shutil
+import time
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -140,6 +141,40 @@ def test_something_else_for_the_same_place_is_refused(source, tmp_path, other, f
     with pytest.raises(DeliveryError, match=r"another delivery already|unfinished delivery with another"):
         deliver(first, layer, key, store, options)
     assert contents(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_pixels_that_changed_in_place_are_refused(tmp_path, rng, finished):
+    """The same names and sizes, other pixels: half a delivery of each would fit together unnoticed."""
+    (tmp_path / "photos").mkdir()
+    for index in range(4):
+        Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(
+            tmp_path / "photos" / f"{index}.bmp"
+        )
+    store = LocalStore(tmp_path / "out")
+    made = deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, SMALL)
+    if not finished:
+        store.remove("manifest.json")
+        store.write("unfinished.json", json.dumps({"delivery_id": made.manifest.delivery_id}).encode())
+    changed = tmp_path / "photos" / "2.bmp"
+    size = changed.stat().st_size
+    time.sleep(0.02)  # longer than the clock of a file system ticks
+    Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(changed)
+    assert changed.stat().st_size == size
+    with pytest.raises(DeliveryError, match=r"another delivery already|unfinished delivery with another"):
+        deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, SMALL)
+
+
+def test_images_of_other_kinds_stop_the_work_unless_they_are_skipped(tmp_path, rng):
+    (tmp_path / "photos").mkdir()
+    Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(tmp_path / "photos" / "1.png")
+    (tmp_path / "photos" / "2.gif").write_bytes(b"GIF89a")
+    source, store = open_source(str(tmp_path / "photos")), LocalStore(tmp_path / "out")
+    with pytest.raises(SourceError, match=r"1 image files are of a kind.*2\.gif: convert them, or leave"):
+        deliver(source, make_layer(), make_key(), store, SMALL)
+    assert not (tmp_path / "out").exists()
+    made = deliver(source, make_layer(), make_key(), store, Options(skip_bad=True))
+    assert made.manifest.rows == 1
 
 
 def test_a_place_with_other_things_in_it_is_refused(source, tmp_path):

@@ -123,6 +123,9 @@ class _Order:
         first = load_first_layer(self.layer)
         source = open_source(self.data)
         key = open_key(self.key, self.passphrase_file, self.identity)
+        if source.unread and self.choices["skip_bad"]:
+            files = f"{len(source.unread)} image files of a kind that can not be read"
+            say(f"mole: left out: {files}, such as {source.unread[0]}", quiet=self.quiet)
         for warning in delivery_warnings(self.key, key.fingerprint, first.fingerprint):
             say(f"mole: {warning}", quiet=self.quiet)
         options = Options(**self.choices)

@@ -145,6 +145,11 @@ def _check(source: Source, layer: FirstLayer, key: MorphKey, options: Options) -
         )
     Encoding(options.dtype, np.ones(1, np.float32) if options.dtype == "int8" else None)
     kept_types(source, options.keep)
+    if source.unread and not options.skip_bad:
+        raise SourceError(
+            f"{len(source.unread)} image files are of a kind that can not be read, such as "
+            f"{source.unread[0]}: convert them, or leave them out with --skip-bad"
+        )
 
 
 def _delivery_id(source: Source, layer: FirstLayer, key: MorphKey, options: Options) -> str:
