@@ -15,7 +15,7 @@ from mole.delivery.artefacts import load_encoding, shard_names
 from mole.delivery.deliver import deliver
 from mole.delivery.manifest import FileFacts, Manifest
 from mole.delivery.options import Options
-from mole.delivery.probes import load_probes
+from mole.delivery.probes import load_probes, save_probes
 from mole.delivery.verify import verify
 from mole.errors import DeliveryError
 from mole.files.store import LocalStore, digest_of
@@ -35,6 +35,11 @@ def reseal(folder, name) -> None:
 def wrong(folder) -> dict[str, str]:
     """What verify does not like about a delivery."""
     return {check.what: check.detail for check in verify(LocalStore(folder)) if not check.holds}
+
+
+def witnesses_of(folder):
+    store = LocalStore(folder)
+    return load_probes(store, Manifest.read(store))[1]
 
 
 @pytest.fixture
@@ -92,14 +97,14 @@ def test_rounding_is_no_other_key(tmp_path, rng, core, dtype):
         Options(dtype=dtype, rows_per_shard=20),
     )  # fmt: skip
     assert wrong(tmp_path / "d") == {}
-    witnesses = load_probes(LocalStore(tmp_path / "d"))[1]
+    witnesses = witnesses_of(tmp_path / "d")
     assert len(witnesses.shards) >= 25  # of 30: four tries a shard may all be black
 
 
 def test_they_show_what_the_receiver_can_compute(source, tmp_path):
     folder, key, layer = tmp_path / "d", make_key(), make_layer()
     deliver(source, layer, key, LocalStore(folder), Options(rows_per_shard=16))
-    witnesses = load_probes(LocalStore(folder))[1]
+    witnesses = witnesses_of(folder)
     assert witnesses.shards.tolist() == list(range(9))
     augmented = augment(layer, key)
     files = [folder / name for name in shard_names(Manifest.read(LocalStore(folder)).splits)]
@@ -136,3 +141,27 @@ def test_a_foreign_shard_in_an_unfinished_delivery_is_refused(source, tmp_path):
     (tmp_path / "0" / "unfinished.json").write_text(f'{{"delivery_id": "{manifest.delivery_id}"}}')
     with pytest.raises(DeliveryError, match=f"{SHARD} holds rows that are not of this delivery"):
         deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "0"), options)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shards": np.array([99])},
+        {"positions": np.array([[1 << 40] * 64])},
+        {"positions": np.array([[-1] * 64])},
+        {"positions": np.zeros((1, 3), np.int64)},
+        {"features": np.zeros((1, 64), np.int64)},
+        {"rows": np.zeros(2, np.uint64)},
+    ],
+)
+def test_nonsense_is_found_and_not_tripped_over(source, tmp_path, change):
+    folder, store = tmp_path / "d", LocalStore(tmp_path / "d")
+    deliver(source, make_layer(), make_key(), store, Options(rows_per_shard=100))
+    probes, witnesses = load_probes(store, Manifest.read(store))
+    one = type(witnesses)(*(array[:1] for array in witnesses))
+    save_probes(probes, one, store)
+    reseal(folder, "probes.safetensors")
+    assert wrong(folder) == {}
+    save_probes(probes, one._replace(**change), store)
+    reseal(folder, "probes.safetensors")
+    assert "does not hold probes" in wrong(folder)["augmented layer"]

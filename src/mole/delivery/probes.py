@@ -14,10 +14,11 @@ import numpy.typing as npt
 from mole.augmented import AugmentedLayer
 from mole.data.encoding import Encoding
 from mole.delivery.artefacts import local_copy
+from mole.delivery.manifest import Manifest
 from mole.errors import DeliveryError
 from mole.files.sealed import load_sealed, save_sealed
 from mole.files.store import Store
-from mole.geometry import Array
+from mole.geometry import Array, element_count
 
 NAME = "probes.safetensors"
 TENSORS = ("morphed", "features", "witness_shards", "witness_rows", "witness_positions", "witness_features")
@@ -102,11 +103,34 @@ def save_probes(probes: Probes, witnesses: Witnesses, store: Store) -> None:
     store.make(NAME, lambda path: save_sealed(path, tensors, metadata))
 
 
-def load_probes(store: Store) -> tuple[Probes, Witnesses]:
-    """Read the probes and witnesses of a delivery."""
+def load_probes(store: Store, manifest: Manifest) -> tuple[Probes, Witnesses]:
+    """Read the probes and witnesses of a delivery; an error if they can not be what they should."""
     with local_copy(store, NAME) as path:
         tensors, _ = load_sealed(path)
-    if set(tensors) != set(TENSORS):
-        raise DeliveryError(f"{store.shown}/{NAME} does not hold probes: get the delivery again")
-    found: list[npt.NDArray[Any]] = [tensors[name] for name in TENSORS]
-    return Probes(*found[:2]), Witnesses(*found[2:])
+    if set(tensors) == set(TENSORS):
+        found: list[npt.NDArray[Any]] = [tensors[name] for name in TENSORS]
+        probes, witnesses = Probes(*found[:2]), Witnesses(*found[2:])
+        if _are_probes(probes, manifest) and _are_witnesses(witnesses, manifest):
+            return probes, witnesses
+    raise DeliveryError(f"{store.shown}/{NAME} does not hold probes: get the delivery again")
+
+
+def _are_probes(probes: Probes, manifest: Manifest) -> bool:
+    count = len(probes.features)
+    shapes = ((count, element_count(manifest.input_shape)), (count, *manifest.output_shape))
+    return count > 0 and (probes.stored.shape, probes.features.shape) == shapes
+
+
+def _are_witnesses(witnesses: Witnesses, manifest: Manifest) -> bool:
+    shards, rows, positions, features = witnesses
+    limits = (sum(split.shards for split in manifest.splits.values()), element_count(manifest.output_shape))
+    return (
+        "".join(array.dtype.kind for array in witnesses) == "iuif"
+        and rows.shape == shards.shape == (len(shards),)
+        and positions.shape == features.shape == (len(shards), *positions.shape[1:])
+        and positions.ndim == 2
+        and all(
+            ((array >= 0) & (array < limit)).all()
+            for array, limit in zip((shards, positions), limits, strict=True)
+        )
+    )

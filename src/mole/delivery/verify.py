@@ -121,7 +121,7 @@ class _Fit(NamedTuple):
 
     @classmethod
     def of(cls, store: Store, manifest: Manifest, expected: float) -> "_Fit":
-        return cls(store, manifest, expected, load_delivered_layer(store), *load_probes(store))
+        return cls(store, manifest, expected, load_delivered_layer(store), *load_probes(store, manifest))
 
     def layer(self) -> Answer:
         """Whether the layer belongs here, and turns the probes into their features."""
