@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 import mole
 
@@ -34,3 +35,8 @@ def make_layer(seed: int = 0) -> mole.FirstLayer:
 
 def make_key(seed: int = 0, **options) -> mole.MorphKey:
     return mole.MorphKey.generate(SHAPE, insecure_seed=bytes([seed] * 32), **options)
+
+
+def tensors(table: pa.Table, shape: tuple[int, ...] = SHAPE) -> np.ndarray:
+    """The morphed values of a shard that was read with pyarrow, in the shape of the images."""
+    return table["image"].combine_chunks().flatten().to_numpy().reshape(-1, *shape)

@@ -3,6 +3,7 @@
 import json
 import random
 import shutil
+import time
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -10,14 +11,14 @@ import pytest
 from PIL import Image
 
 import mole
-from deliveries import SHAPE, make_key, make_layer, write_npz
+from deliveries import SHAPE, make_key, make_layer, tensors, write_npz
 from mole.data.opening import open_source
 from mole.data.source import BadSampleError
 from mole.delivery.deliver import deliver
 from mole.delivery.options import Options
 from mole.delivery.recover import recover
 from mole.delivery.verify import verify
-from mole.errors import DeliveryError, ParameterError
+from mole.errors import DeliveryError, ParameterError, SourceError
 from mole.files.store import LocalStore
 
 SMALL = Options(rows_per_shard=16)
@@ -51,12 +52,12 @@ def test_what_is_delivered_comes_back(source, tmp_path, dtype, off_by):
 
 def test_the_augmented_layer_gives_the_features_of_the_images(source, tmp_path):
     store, key, layer = LocalStore(tmp_path / "out"), make_key(), make_layer()
-    deliver(source, layer, key, store, SMALL)
+    delivery_id = deliver(source, layer, key, store, SMALL).manifest.delivery_id
     table = pq.read_table(tmp_path / "out" / "data" / "test-00000-of-00002.parquet")
-    morphed = table["image"].combine_chunks().to_numpy_ndarray()
+    morphed = tensors(table)
     features = mole.load(tmp_path / "out" / "augmented-layer.safetensors").features(morphed)
     with np.load(tmp_path / "data.npz") as truth:
-        images = truth["x_test"][key.row_order("test", 30)[:15]].transpose(0, 3, 1, 2)
+        images = truth["x_test"][key.row_order(delivery_id, "test", 30)[:15]].transpose(0, 3, 1, 2)
     plain = layer.plain(images)
     expected = mole.roll(mole.unroll(plain) @ mole.layer_matrix(layer), layer.output_shape)
     expected = (expected + layer.bias.reshape(-1, 1, 1))[:, key.channel_order(4)]
@@ -65,15 +66,29 @@ def test_the_augmented_layer_gives_the_features_of_the_images(source, tmp_path):
 
 def test_rows_leave_in_another_order_and_without_anything_else(source, tmp_path):
     folder, key = tmp_path / "out", make_key()
-    deliver(source, make_layer(), key, LocalStore(folder), SMALL)
+    made = deliver(source, make_layer(), key, LocalStore(folder), SMALL)
     table = pq.read_table(folder / "data" / "train-00000-of-00007.parquet")
     assert table.column_names == ["row_id", "image", "label"]
-    assert not np.array_equal(key.row_order("train", 100), np.arange(100))
+    assert not np.array_equal(key.row_order(made.manifest.delivery_id, "train", 100), np.arange(100))
     everything = b"".join(contents(folder).values())
     for secret in (b"data.npz", str(tmp_path).encode(), bytes(32).hex().encode()):
         assert secret not in everything
     manifest = json.loads((folder / "manifest.json").read_text())
     assert set(manifest["files"]) == set(contents(folder)) - {"manifest.json"}
+
+
+def test_two_deliveries_under_one_key_share_neither_ids_nor_order(source, tmp_path):
+    """Otherwise somebody who has both could tell that two rows are the same sample."""
+    ids, labels = {}, {}
+    for name, dtype in (("one", "float32"), ("two", "float16")):
+        options = Options(dtype=dtype, rows_per_shard=16)
+        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / name), options)
+        table = pq.read_table(tmp_path / name / "data", partitioning=None)
+        ids[name], labels[name] = table["row_id"].to_pylist(), table["label"].to_pylist()
+    assert len(ids["one"]) == 130
+    assert not set(ids["one"]) & set(ids["two"])
+    assert labels["one"] != labels["two"]
+    assert sorted(labels["one"]) == sorted(labels["two"])
 
 
 def test_eight_bits_take_the_bytes_of_the_images(tmp_path):
@@ -128,6 +143,40 @@ def test_something_else_for_the_same_place_is_refused(source, tmp_path, other, f
     assert contents(tmp_path / "out") == before
 
 
+@pytest.mark.parametrize("finished", [True, False])
+def test_pixels_that_changed_in_place_are_refused(tmp_path, rng, finished):
+    """The same names and sizes, other pixels: half a delivery of each would fit together unnoticed."""
+    (tmp_path / "photos").mkdir()
+    for index in range(4):
+        Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(
+            tmp_path / "photos" / f"{index}.bmp"
+        )
+    store = LocalStore(tmp_path / "out")
+    made = deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, SMALL)
+    if not finished:
+        store.remove("manifest.json")
+        store.write("unfinished.json", json.dumps({"delivery_id": made.manifest.delivery_id}).encode())
+    changed = tmp_path / "photos" / "2.bmp"
+    size = changed.stat().st_size
+    time.sleep(0.02)  # longer than the clock of a file system ticks
+    Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(changed)
+    assert changed.stat().st_size == size
+    with pytest.raises(DeliveryError, match=r"another delivery already|unfinished delivery with another"):
+        deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, SMALL)
+
+
+def test_images_of_other_kinds_stop_the_work_unless_they_are_skipped(tmp_path, rng):
+    (tmp_path / "photos").mkdir()
+    Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(tmp_path / "photos" / "1.png")
+    (tmp_path / "photos" / "2.gif").write_bytes(b"GIF89a")
+    source, store = open_source(str(tmp_path / "photos")), LocalStore(tmp_path / "out")
+    with pytest.raises(SourceError, match=r"1 image files are of a kind.*2\.gif: convert them, or leave"):
+        deliver(source, make_layer(), make_key(), store, SMALL)
+    assert not (tmp_path / "out").exists()
+    made = deliver(source, make_layer(), make_key(), store, Options(skip_bad=True))
+    assert made.manifest.rows == 1
+
+
 def test_a_place_with_other_things_in_it_is_refused(source, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("precious")
@@ -136,12 +185,19 @@ def test_a_place_with_other_things_in_it_is_refused(source, tmp_path):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["thesis.txt"]
 
 
-def test_any_flipped_bit_is_found(source, tmp_path):
+def test_any_flipped_bit_is_found(tmp_path):
     folder = tmp_path / "out"
-    deliver(source, make_layer(), make_key(), LocalStore(folder), Options(dtype="int8", rows_per_shard=50))
+    layer = mole.FirstLayer.conv(np.ones((1, 1, 2, 2)), None, input_shape=(1, 4, 4))
+    np.savez(tmp_path / "tiny.npz", x=np.arange(96, dtype=np.uint8).reshape(6, 4, 4), y=np.arange(6))
+    deliver(
+        open_source(str(tmp_path / "tiny.npz")), layer,
+        mole.MorphKey.generate((1, 4, 4), insecure_seed=bytes(32)), LocalStore(folder),
+        Options(dtype="int8", rows_per_shard=3),
+    )  # fmt: skip
+    assert len(contents(folder)) == 7
     rng = random.Random(0)
     for name, content in contents(folder).items():
-        for _ in range(5):
+        for _ in range(200):
             broken = bytearray(content)
             broken[rng.randrange(len(broken))] ^= 1 << rng.randrange(8)
             (folder / name).write_bytes(broken)
@@ -179,9 +235,9 @@ def test_a_layer_of_another_key_is_found_by_the_probes(source, tmp_path):
     digest, size = digest_of(store, "augmented-layer.safetensors")
     files = {**manifest.files, "augmented-layer.safetensors": FileFacts(size, digest)}
     Manifest(**{**vars(manifest), "files": files}).write(store)
-    layer = verify(store)[-1]
+    layer = next(check for check in verify(store) if check.what == "augmented layer")
     assert not layer.holds
-    assert "does not fit the data" in layer.detail
+    assert "does not fit the probes" in layer.detail
 
 
 def test_another_key_recovers_nothing(source, tmp_path):
@@ -222,6 +278,62 @@ def test_bad_images_can_be_skipped(folder_with_a_bad_image, tmp_path):
     assert np.array_equal(recovered["x_train"].transpose(0, 2, 3, 1), truth)
     assert recovered["y_train"].tolist() == [0] * 9 + [1] * 10
     assert delivered.manifest.classes == ("cat", "dog")
+
+
+@pytest.fixture
+def folder_of_bad_images(tmp_path):
+    (tmp_path / "bad").mkdir()
+    for index in range(5):
+        (tmp_path / "bad" / f"{index}.png").write_bytes(b"not an image")
+    return open_source(str(tmp_path / "bad"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("layer_dtype", ["float32", None])
+def test_nothing_usable_is_refused_and_leaves_nothing(folder_of_bad_images, tmp_path, dtype, layer_dtype):
+    options = Options(dtype=dtype, layer_dtype=layer_dtype, skip_bad=True, rows_per_shard=2)
+    with pytest.raises(SourceError, match=r"not one of 5 samples can be used.*0\.png can not be used"):
+        deliver(folder_of_bad_images, make_layer(), make_key(), LocalStore(tmp_path / "out"), options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_split_may_lose_all_its_samples(folder_with_a_bad_image, tmp_path):
+    (tmp_path / "photos" / "cat").rename(tmp_path / "photos" / "train")
+    (tmp_path / "photos" / "dog").rename(tmp_path / "photos" / "test")
+    for index in range(10):
+        (tmp_path / "photos" / "test" / f"{index}.png").write_bytes(b"not an image")
+    store = LocalStore(tmp_path / "out")
+    deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, Options(skip_bad=True))
+    assert all(check.holds for check in verify(store))
+    recovered = recover(store, make_key())
+    assert (len(recovered["x_train"]), len(recovered["x_test"])) == (9, 0)
+
+
+def test_skipped_samples_are_remembered(folder_with_a_bad_image, tmp_path):
+    """After a repeat, and after work that went on: what was left out is told by what is there."""
+    store, options = LocalStore(tmp_path / "out"), Options(rows_per_shard=6, skip_bad=True)
+    first = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, options)
+    assert len(first.skipped) == 1
+    again = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, options)
+    assert [str(bad) for bad in again.skipped] == [str(bad) for bad in first.skipped]
+    store.remove("manifest.json")
+    store.write("unfinished.json", json.dumps({"delivery_id": first.manifest.delivery_id}).encode())
+    resumed = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, options)
+    assert [str(bad) for bad in resumed.skipped] == [str(bad) for bad in first.skipped]
+    assert b"3.png" not in b"".join(contents(tmp_path / "out").values())
+
+
+def test_shards_are_counted_by_their_ends(source, tmp_path):
+    """Not by reading them whole: on S3 that would be a download."""
+    read = []
+
+    class Watched(LocalStore):
+        def read(self, name):
+            read.append(name)
+            return super().read(name)
+
+    deliver(source, make_layer(), make_key(), Watched(tmp_path / "out"), SMALL)
+    assert not [name for name in read if name.startswith("data/")]
 
 
 def test_columns_leave_only_if_they_are_named(folder_with_a_bad_image, tmp_path):

@@ -84,6 +84,13 @@ def test_the_developers_side_knows_nothing_of_keys():
     assert offenders("torch", ("mole.keys", "mole.provider", "pyrage")) == []
 
 
+@pytest.mark.parametrize("part", ["manifest", "artefacts", "probes", "verify"])
+def test_what_the_developer_checks_a_delivery_with_knows_nothing_of_keys(part):
+    secret = ("deliver", "recover", "probe_making", "rows", "order", "skipped", "finishing", "ledger")
+    forbidden = ("mole.keys", "mole.provider", *(f"mole.delivery.{name}" for name in secret))
+    assert offenders(f"delivery/{part}", forbidden) == []
+
+
 def test_secrets_come_from_no_ordinary_generator():
     assert offenders("keys", ("random", "numpy.random")) == []
     attackers = ("attacks", "audit")  # they guess; they hold no secret

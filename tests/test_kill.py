@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from deliveries import write_npz
+from deliveries import tensors, write_npz
+from mole.delivery.verify import verify
 from mole.files.store import LocalStore
 
 KILLS = 20
@@ -20,6 +21,7 @@ from pathlib import Path
 from mole.data.opening import open_source
 from mole.delivery.deliver import deliver
 from mole.delivery.options import Options
+from mole.delivery.verify import verify
 from mole.files.store import LocalStore
 tests, data, out = sys.argv[1:]
 sys.path.insert(0, tests)
@@ -35,7 +37,7 @@ def rows(folder: Path) -> dict[str, list]:
     found: dict[str, list] = {}
     for file in sorted((folder / "data").glob("*.parquet")):
         table = pq.read_table(file)
-        values = table["image"].combine_chunks().to_numpy_ndarray()
+        values = tensors(table)
         for row_id, value, label in zip(
             table["row_id"].to_pylist(), values, table["label"].to_pylist(), strict=True
         ):
@@ -71,3 +73,4 @@ def test_a_delivery_survives_twenty_kills(tmp_path):
     assert rows(disturbed) == rows(undisturbed)
     assert LocalStore(disturbed).names() == LocalStore(undisturbed).names()
     assert not list(disturbed.rglob("*.part"))
+    assert all(check.holds for check in verify(LocalStore(disturbed)))

@@ -11,7 +11,9 @@ import pytest
 
 import mole
 from deliveries import make_key, make_layer, write_npz
+from mole.delivery.verify import verify
 from mole.errors import KeyFileError
+from mole.files.store import LocalStore
 from mole.keys.transport import Parcel, open_key, seal_key
 
 IDENTITY = pyrage.x25519.Identity.generate()
@@ -50,6 +52,10 @@ def test_both_engines_give_the_same_bytes(tmp_path):
         assert bytes(32).hex() not in done.stdout + done.stderr
     shards = sorted(path.name for path in (tmp_path / "local" / "data").iterdir())
     assert shards == sorted(path.name for path in (tmp_path / "ray" / "data").iterdir())
+    for engine in ("local", "ray"):
+        checks = {check.what: check for check in verify(LocalStore(tmp_path / engine))}
+        assert all(check.holds for check in checks.values()), checks
+        assert f"{len(shards)} of {len(shards)} shards have a witness" in checks["data"].detail
     for name in shards:
         local, ray = (pq.read_table(tmp_path / engine / "data" / name) for engine in ("local", "ray"))
         assert local.equals(ray)

@@ -104,6 +104,16 @@ def test_a_folder_that_has_changed_is_read_anew(s3, pixels):
     assert open_source("s3://bucket/photos").count == 2
 
 
+def test_content_that_changed_in_place_is_noticed(s3, pixels):
+    first, second = (saved(Image.fromarray(image).save, "BMP") for image in pixels[:2])
+    assert len(first) == len(second)
+    put(s3, "photos/1.bmp", first)
+    before = open_source("s3://bucket/photos").fingerprint
+    assert open_source("s3://bucket/photos").fingerprint == before
+    put(s3, "photos/1.bmp", second)
+    assert open_source("s3://bucket/photos").fingerprint != before
+
+
 def test_a_new_folder_next_to_one_that_was_read(s3, pixels):
     put(s3, "photos/a/x/1.png", png(pixels[0]))
     assert open_source("s3://bucket/photos").count == 1
@@ -267,7 +277,9 @@ def test_a_whole_delivery_from_s3_to_s3(s3, tmp_path):
     store, key = open_store("s3://bucket/delivery"), make_key()
     options = Options(dtype="int8", rows_per_shard=16)
     deliver(open_source("s3://bucket/private.npz"), make_layer(), key, store, options)
-    assert all(check.holds for check in verify(store))
+    checks = {check.what: check for check in verify(store)}
+    assert all(check.holds for check in checks.values())
+    assert "9 of 9 shards have a witness" in checks["data"].detail
     deliver(
         open_source(str(tmp_path / "data.npz")), make_layer(), key, LocalStore(tmp_path / "out"), options
     )

@@ -5,8 +5,11 @@ import os
 import pickle
 import re
 import struct
+import time
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -92,6 +95,46 @@ def test_a_split_without_classes_does_not_take_the_labels_of_another(tmp_path, r
     assert source.splits["test"].labels is None
 
 
+@pytest.mark.parametrize("name", ["dev", "val", "valid", "validation"])
+def test_a_third_split_is_known_by_its_name(tmp_path, rng, name):
+    for split in ("train", "test", name):
+        save_image(tmp_path / split / "cat" / "1.png", rgb(rng))
+        save_image(tmp_path / split / "dog" / "1.png", rgb(rng))
+    source = open_source(str(tmp_path))
+    assert set(source.splits) == {"train", "test", name}
+    assert source.classes == ("cat", "dog")
+
+
+def test_a_class_may_be_called_dev(tmp_path, rng):
+    for where in ("dev/1.png", "ops/1.png"):
+        save_image(tmp_path / where, rgb(rng))
+    assert open_source(str(tmp_path)).classes == ("dev", "ops")
+    save_image(tmp_path / "alone" / "dev" / "1.png", rgb(rng))
+    assert open_source(str(tmp_path / "alone")).classes == ("dev",)
+
+
+@pytest.mark.parametrize(
+    "folders", [("train", "test", "extra"), ("train/cat", "extra/cat"), ("train", "test/cat", "extra")]
+)
+def test_splits_and_classes_side_by_side_are_refused(tmp_path, rng, folders):
+    for folder in folders:
+        save_image(tmp_path / folder / "1.png", rgb(rng))
+    message = refusal(tmp_path)
+    assert "has folders named like splits" in message
+    assert "next to others (extra)" in message
+
+
+def test_images_of_other_kinds_are_named(tmp_path, rng):
+    for where in ("cat/1.png", "cat/2.png"):
+        save_image(tmp_path / where, rgb(rng))
+    for name in ("3.GIF", "4.heic"):
+        (tmp_path / "cat" / name).write_bytes(b"an image of another kind")
+    (tmp_path / "notes.txt").write_text("no image")
+    source = open_source(str(tmp_path))
+    assert source.count == 2
+    assert source.unread == (f"{tmp_path}/cat/3.GIF", f"{tmp_path}/cat/4.heic")
+
+
 def test_a_class_may_be_called_train(tmp_path, rng):
     for where in ("train/1.png", "ship/1.png"):
         save_image(tmp_path / where, rgb(rng))
@@ -138,12 +181,75 @@ def test_relative_paths_and_file_urls(tmp_path, rng, monkeypatch):
         assert open_source(path).classes == ("cat",)
 
 
-def test_the_fingerprint_follows_names_and_sizes(tmp_path, rng):
-    save_image(tmp_path / "1.bmp", rgb(rng, side=6))
-    before = open_source(str(tmp_path)).fingerprint
-    assert open_source(str(tmp_path)).fingerprint == before
-    save_image(tmp_path / "1.bmp", rgb(rng, side=9))
-    assert open_source(str(tmp_path)).fingerprint != before
+def in_folder(tmp_path, pixels):
+    save_image(tmp_path / "photos" / "1.bmp", pixels[0])
+    return tmp_path / "photos"
+
+
+def in_npy(tmp_path, pixels):
+    np.save(tmp_path / "x.npy", pixels)
+    return tmp_path / "x.npy"
+
+
+def in_npz(tmp_path, pixels):
+    np.savez(tmp_path / "x.npz", x=pixels)
+    return tmp_path / "x.npz"
+
+
+def in_idx(tmp_path, pixels):
+    (tmp_path / "idx").mkdir(exist_ok=True)
+    (tmp_path / "idx" / "train-images-idx3-ubyte").write_bytes(idx_bytes(pixels[..., 0].copy()))
+    return tmp_path / "idx"
+
+
+def in_cifar(tmp_path, pixels):
+    (tmp_path / "cifar").mkdir(exist_ok=True)
+    batch = {"data": np.resize(pixels, (2, 3072)), "labels": [0, 1]}
+    (tmp_path / "cifar" / "test_batch").write_bytes(pickle.dumps(batch))
+    return tmp_path / "cifar"
+
+
+def in_parquet(tmp_path, pixels):
+    pq.write_table(pa.table({"image": [image.tobytes() for image in pixels]}), tmp_path / "d.parquet")
+    return tmp_path / "d.parquet"
+
+
+KINDS_OF_SOURCE = [in_folder, in_npy, in_npz, in_idx, in_cifar, in_parquet]
+
+
+@pytest.mark.parametrize("make", KINDS_OF_SOURCE)
+def test_the_fingerprint_follows_the_content(tmp_path, rng, make):
+    one, two = rng.integers(0, 256, (2, 4, 6, 6, 3), dtype=np.uint8)
+    path = make(tmp_path, one)
+    files = [path] if path.is_file() else list(path.iterdir())
+    before, sizes = open_source(str(path)).fingerprint, [file.stat().st_size for file in files]
+    assert open_source(str(path)).fingerprint == before
+    time.sleep(0.02)  # longer than the clock of a file system ticks
+    make(tmp_path, two)
+    assert [file.stat().st_size for file in files] == sizes
+    assert open_source(str(path)).fingerprint != before
+
+
+@pytest.mark.parametrize("make", [in_npz, in_idx, in_cifar])
+def test_where_files_are_read_whole_their_time_does_not_matter(tmp_path, rng, make):
+    one, two = rng.integers(0, 256, (2, 4, 6, 6, 3), dtype=np.uint8)
+    path = make(tmp_path, one)
+    (file,) = [path] if path.is_file() else path.iterdir()
+    before, times = open_source(str(path)).fingerprint, (file.stat().st_atime_ns, file.stat().st_mtime_ns)
+    make(tmp_path, two)
+    os.utime(file, ns=times)
+    assert open_source(str(path)).fingerprint != before
+    make(tmp_path, one)
+    assert open_source(str(path)).fingerprint == before
+
+
+def test_a_source_may_be_moved(tmp_path, rng):
+    path = in_folder(tmp_path, rng.integers(0, 256, (1, 6, 6, 3), dtype=np.uint8))
+    before = open_source(str(path)).fingerprint
+    path.rename(tmp_path / "elsewhere")
+    assert open_source(str(tmp_path / "elsewhere")).fingerprint == before
+    (tmp_path / "elsewhere" / "1.bmp").rename(tmp_path / "elsewhere" / "2.bmp")
+    assert open_source(str(tmp_path / "elsewhere")).fingerprint != before
 
 
 # Image files
@@ -334,6 +440,7 @@ def test_npy(tmp_path, rng, shape, axes):
     assert [split.read(index).axes for index in range(len(split))] == [axes] * 4
     np.testing.assert_array_equal(np.stack([split.read(index).values for index in range(4)]), pixels)
     assert split.name_of(2) == f"sample 2 of {tmp_path}/x.npy"
+    assert isinstance(split.values, np.memmap)  # not in memory
 
 
 NAMES = [

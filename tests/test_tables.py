@@ -2,6 +2,7 @@
 
 import io
 import json
+import tempfile
 
 import numpy as np
 import pyarrow as pa
@@ -97,6 +98,40 @@ def test_a_folder_of_parquet_files(tmp_path, pixels):
 def test_only_the_label_in_use_is_no_further_column(tmp_path, pixels):
     write(tmp_path / "d.parquet", image=structs(pixels), label=[0] * ROWS, target=[7] * ROWS)
     assert list(open_source(str(tmp_path / "d.parquet")).splits["train"].extra) == ["target"]
+
+
+def test_a_large_file_is_not_in_memory_and_leaves_no_copy(tmp_path, rng, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    images = rng.integers(0, 256, (400, 100, 100, 3), dtype=np.uint8)
+    table = pa.table({"image": tensors(images), "image.id": range(400), "site": ["a"] * 400})
+    pq.write_table(table, tmp_path / "d.parquet", row_group_size=50)
+    del table
+    before = pa.total_allocated_bytes()
+    split = open_source(str(tmp_path / "d.parquet")).splits["train"]
+    for index in rng.permutation(400)[:50].tolist():
+        np.testing.assert_array_equal(split.read(index).values, images[index])
+    assert pa.total_allocated_bytes() - before < images.nbytes / 10
+    assert list((tmp_path / "scratch").iterdir()) == []  # the copy on disk has no name
+    assert split.extra["image.id"][7].as_py() == 7
+
+
+def test_a_column_is_read_when_it_is_asked_for(tmp_path, pixels):
+    write(tmp_path / "d.parquet", image=structs(pixels), site=list("abcd"))
+    source = open_source(str(tmp_path / "d.parquet"))
+    (tmp_path / "d.parquet").unlink()
+    split = source.splits["train"]
+    assert (len(split), list(split.extra)) == (ROWS, ["site"])
+    with pytest.raises(SourceError, match=r"d\.parquet can not be read"):
+        split.read(0)
+
+
+def test_no_room_for_the_copy_is_one_sentence(tmp_path, pixels, monkeypatch):
+    write(tmp_path / "d.parquet", image=structs(pixels))
+    split = open_source(str(tmp_path / "d.parquet")).splits["train"]
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(SourceError, match="nowhere: No such file or directory; set TMPDIR"):
+        split.read(0)
 
 
 def test_the_image_is_found_by_name_among_several_columns(tmp_path, pixels):

@@ -12,12 +12,13 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from deliveries import make_key, make_layer, write_npz
+from deliveries import make_key, make_layer, tensors, write_npz
 from mole.data.encoding import DTYPES
 from mole.data.opening import open_source
 from mole.data.preparation import Preparation
 from mole.data.shards import shard_name
 from mole.delivery.deliver import deliver
+from mole.delivery.manifest import Manifest
 from mole.delivery.options import Options
 from mole.delivery.recover import recover
 from mole.errors import DeliveryError, MoleError
@@ -47,11 +48,12 @@ def floats(tmp_path_factory):
     return make_delivery(tmp_path_factory.mktemp("floats") / "delivery")[0]
 
 
-def source_rows(split, arrays):
+def source_rows(folder, split, arrays):
     """What each delivered row should be: pixels with channels first, labels, row ids."""
-    order = make_key().row_order(split, len(arrays[f"y_{split}"]))
+    which = (Manifest.read(open_store(str(folder))).delivery_id, split, len(arrays[f"y_{split}"]))
+    order = make_key().row_order(*which)
     pixels = arrays[f"x_{split}"].transpose(0, 3, 1, 2)
-    return pixels[order], arrays[f"y_{split}"][order], make_key().row_ids(split, len(order))
+    return pixels[order], arrays[f"y_{split}"][order], make_key().row_ids(*which)
 
 
 def pixels_of(samples, key=None):
@@ -63,7 +65,7 @@ def pixels_of(samples, key=None):
 def test_labels_stay_with_their_images(delivery, split):
     folder, arrays = delivery
     dataset = MorphedDataset(folder, split)
-    images, labels, ids = source_rows(split, arrays)
+    images, labels, ids = source_rows(folder, split, arrays)
     samples, found = zip(*(dataset[index] for index in range(len(dataset))), strict=True)
     assert all(sample.dtype == torch.float32 and sample.shape == (3, 8, 8) for sample in samples)
     assert all(isinstance(label, int) for label in found)
@@ -78,8 +80,8 @@ def test_labels_stay_with_their_images(delivery, split):
 def test_it_says_what_recover_says(delivery):
     folder, arrays = delivery
     recovered = recover(open_store(str(folder)), make_key())
-    order = make_key().row_order("train", ROWS)
     dataset = MorphedDataset(folder, "train")
+    order = make_key().row_order(dataset.manifest.delivery_id, "train", ROWS)
     samples = torch.stack([sample for sample, _ in dataset])
     assert np.array_equal(pixels_of(samples), recovered["x_train"][order])
     assert np.array_equal(recovered["y_train"], arrays["y_train"])
@@ -162,16 +164,17 @@ def test_classes_and_data_without_labels(tmp_path):
     assert (bare.classes, bare.class_count, bare.labels) == (None, 0, None)
     assert isinstance(bare[0], torch.Tensor)
     assert next(iter(DataLoader(bare, batch_size=4))).shape == (4, 3, 8, 8)
-    assert np.array_equal(pixels_of(named[0][0]), pixels_of(bare[0]))
+    both = [{pixels_of(row).tobytes() for row in rows} for rows in ([row for row, _ in named], bare)]
+    assert both[0] == both[1] == {image.transpose(2, 0, 1).tobytes() for image in images}
 
 
 def test_other_readers(delivery):
     folder, arrays = delivery
     dtype = MorphedDataset(folder).manifest.dtype
-    _, labels, ids = source_rows("train", arrays)
+    _, labels, ids = source_rows(folder, "train", arrays)
     files = sorted((folder / "data").glob("train-*.parquet"))
     table = pa.concat_tables(pq.read_table(file) for file in files)
-    stored = table["image"].combine_chunks().to_numpy_ndarray()
+    stored = tensors(table)
     assert stored.shape == (ROWS, 3, 8, 8)
     assert stored.dtype == dtype
     frame = polars.concat([polars.read_parquet(file) for file in files])
@@ -186,9 +189,9 @@ def test_hugging_face_datasets(delivery, tmp_path):
     folder, arrays = delivery
     loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path))
     assert {name: len(split) for name, split in loaded.items()} == {"train": ROWS, "test": 30}
-    assert loaded["train"]["label"][:] == source_rows("train", arrays)[1].tolist()
+    assert loaded["train"]["label"][:] == source_rows(folder, "train", arrays)[1].tolist()
     first = np.asarray(loaded["train"][0]["image"])
-    stored = pq.read_table(folder / shard_name("train", 0, 7))["image"].combine_chunks().to_numpy_ndarray()
+    stored = tensors(pq.read_table(folder / shard_name("train", 0, 7)))
     assert np.array_equal(first.reshape(3, 8, 8), stored[0])
 
 

@@ -9,6 +9,7 @@ from mole.audit.scoring import correlations
 from mole.data.preparation import Preparation
 from mole.data.source import Source, Split, main_split
 from mole.delivery.manifest import Manifest
+from mole.delivery.recover import source_places
 from mole.errors import MoleError
 from mole.geometry import Array, unroll
 from mole.keys import MorphKey
@@ -57,10 +58,9 @@ def _from_source(source: Source, delivered: Delivered, key: MorphKey, count: int
     total, part = manifest.splits[split].samples, source.splits.get(split)
     if part is None or len(part) != total:
         return None
-    place = dict(zip(key.row_ids(split, total), key.row_order(split, total).tolist(), strict=True))
     try:
-        return _plain(part, [place[row_id] for row_id in delivered.ids[:count]], manifest)
-    except (KeyError, MoleError):
+        return _plain(part, source_places(key, manifest, split, delivered.ids[:count]), manifest)
+    except MoleError:
         return None
 
 

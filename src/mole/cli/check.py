@@ -1,15 +1,16 @@
 """`mole verify` and `mole recover`: is a delivery right, and what was it made from."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 
 import numpy as np
 import typer
 
 from mole.cli.output import JsonOption, QuietOption, progress_bar, show
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.errors import DeliveryError
-from mole.files.beside import written_beside
+from mole.errors import DeliveryError, ParameterError
+from mole.files.beside import clear_stale, written_beside
 
 DeliveryArgument = Annotated[str, typer.Argument(help="A delivery: a folder or a URL.")]
 
@@ -38,6 +39,13 @@ def recover(
     out: Annotated[Path, typer.Option("--out", "-o", help="An .npz file to write.")] = Path(
         "recovered.npz"
     ),
+    ids: Annotated[
+        Path | None,
+        typer.Option(help="Write only a Parquet table of which row is which sample, and no images."),
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(help="With --ids: your data, whose names of samples the table shall have.")
+    ] = None,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
@@ -46,19 +54,40 @@ def recover(
     """Get the images back from a delivery, in the order of your data: arrays x_<split> and y_<split>.
 
     Example: mole recover delivery --key provider.key --out recovered.npz
+
+    Example: mole recover requests --key provider.key --ids ids.parquet --data new-photos
     """
     from mole.delivery.recover import recover as recover_arrays  # noqa: PLC0415  (loads pyarrow)
+    from mole.delivery.recover import row_table  # noqa: PLC0415
     from mole.files.store import open_store  # noqa: PLC0415
 
+    if data is not None and ids is None:
+        raise ParameterError("--data names samples in the table that --ids writes: add --ids")
+    out = ids or out
     if out.exists():
         raise DeliveryError(f"{out} exists already: choose another name")
     opened = open_key(key, passphrase_file, identity)
+    if ids is not None:
+        from pyarrow.parquet import write_table  # noqa: PLC0415
+
+        from mole.data.opening import open_source  # noqa: PLC0415
+
+        table = row_table(open_store(delivery), opened, None if data is None else open_source(data))
+        _write_private(out, lambda file: write_table(table, file))
+        show({"ids": str(out), "rows": table.num_rows, "columns": table.column_names}, as_json=as_json)
+        return
     with progress_bar("Recovering", quiet=quiet) as progress:
         arrays = recover_arrays(open_store(delivery), opened, progress=progress)
-    try:
-        with written_beside(out) as temporary, temporary.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-    except OSError as error:
-        raise DeliveryError(f"{out} can not be written: {error.strerror}") from None
+    _write_private(out, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
     facts = {name: array.shape for name, array in arrays.items()}
     show({"recovered": str(out), **facts}, as_json=as_json)
+
+
+def _write_private(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+    """Write a file that only its owner can read, and clear what killed runs left of one: plain data."""
+    try:
+        clear_stale(path)
+        with written_beside(path, private=True) as temporary, temporary.open("wb") as file:
+            write(file)
+    except OSError as error:
+        raise DeliveryError(f"{path} can not be written: {error.strerror}") from None

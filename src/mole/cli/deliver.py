@@ -53,7 +53,9 @@ def deliver(
     }  # fmt: skip
     if engine not in ("local", "ray"):
         raise ParameterError(f"engine '{engine}' is unknown: use local or ray")
-    order = _Order(data, layer, key, out, choices, passphrase_file, identity, quiet, engine, ray_address)
+    order = _Order(
+        data, layer, key, out, choices, passphrase_file, identity, quiet, as_json, engine, ray_address
+    )
     show(order.carry_out(), as_json=as_json)
     say(WHAT_IT_MEANS, quiet=quiet)
 
@@ -81,7 +83,7 @@ def morph(
         "dtype": dtype, "layer_dtype": None, "mode": mode, "resize": resize,
         "keep": tuple(keep or ()), "skip_bad": skip_bad,
     }  # fmt: skip
-    order = _Order(data, layer, key, out, choices, passphrase_file, identity, quiet)
+    order = _Order(data, layer, key, out, choices, passphrase_file, identity, quiet, as_json)
     show(order.carry_out(), as_json=as_json)
 
 
@@ -103,6 +105,7 @@ class _Order:
     passphrase_file: Path | None
     identity: list[Path] | None
     quiet: bool
+    as_json: bool
     engine: str = "local"
     ray_address: str | None = None
 
@@ -112,7 +115,7 @@ class _Order:
         from mole.data.opening import open_source  # noqa: PLC0415
         from mole.delivery.deliver import Engine  # noqa: PLC0415
         from mole.delivery.deliver import deliver as make_delivery  # noqa: PLC0415
-        from mole.delivery.ledger import record, warnings_for  # noqa: PLC0415
+        from mole.delivery.ledger import delivery_warnings, record  # noqa: PLC0415
         from mole.delivery.local_engine import write_shards  # noqa: PLC0415
         from mole.delivery.options import Options  # noqa: PLC0415
         from mole.files.store import open_store  # noqa: PLC0415
@@ -120,7 +123,10 @@ class _Order:
         first = load_first_layer(self.layer)
         source = open_source(self.data)
         key = open_key(self.key, self.passphrase_file, self.identity)
-        for warning in warnings_for(self.key, first.fingerprint):
+        if source.unread and self.choices["skip_bad"]:
+            files = f"{len(source.unread)} image files of a kind that can not be read"
+            say(f"mole: left out: {files}, such as {source.unread[0]}", quiet=self.quiet)
+        for warning in delivery_warnings(self.key, key.fingerprint, first.fingerprint):
             say(f"mole: {warning}", quiet=self.quiet)
         options = Options(**self.choices)
         engine: Engine = write_shards
@@ -134,13 +140,15 @@ class _Order:
                 source, first, key, open_store(self.out), options, engine=engine, progress=progress
             )
         manifest = delivered.manifest
-        record(self.key, manifest)
+        skipped = [bad.name for bad in delivered.skipped]
+        record(self.key, manifest, skipped)
         for bad in delivered.skipped:
             say(f"mole: skipped: {bad}", quiet=self.quiet)
         return {
             "delivery": self.out,
             "rows": {name: facts.rows for name, facts in manifest.splits.items()},
-            "skipped": len(delivered.skipped),
+            "skipped": len(skipped),
+            **({"skipped samples": skipped} if self.as_json else {}),
             "dtype": manifest.dtype,
             "data bytes": manifest.data_bytes,
             "all bytes": sum(facts.bytes for facts in manifest.files.values()),

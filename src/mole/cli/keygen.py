@@ -41,9 +41,12 @@ def keygen(
 
     Example: mole keygen first-layer.safetensors --data photos/ --out provider.key
     """
+    from mole.delivery.ledger import keygen_warnings  # noqa: PLC0415  (loads what most calls do not need)
+
     first = load_first_layer(layer)
     if out.exists():
         raise KeyFileError(f"{out} exists already, and a key is never overwritten: choose another name")
+    warnings = keygen_warnings(out, first.fingerprint)
     core = core or ("orthogonal" if data is None else "whitened")
     if core == "whitened" and data is None:
         raise ParameterError("core 'whitened' learns from data: add --data")
@@ -53,6 +56,8 @@ def keygen(
     sample = None if data is None else _sample(data, first, mode, resize, quiet=quiet)
     key = MorphKey.generate(first.input_shape, kappa=kappa, core=core, sample=sample)
     key.save(out, passphrase, recipients=recipient or ())
+    for warning in warnings:
+        say(f"mole: {warning}", quiet=quiet)
     say(f"{out} is your key: keep it safe, and keep it to yourself.", quiet=quiet)
     if core == "whitened":
         say(f"{out}.whitening belongs to it: keep that too.", quiet=quiet)

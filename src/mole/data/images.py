@@ -10,6 +10,11 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from mole.data.source import Sample
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
+# Images too, but of kinds that are not read here: they must not vanish without a word.
+OTHER_SUFFIXES = (
+    ".gif", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".j2k", ".jfif", ".jpe", ".ppm", ".pgm", ".pbm",
+    ".pnm", ".tga", ".psd", ".exr", ".hdr", ".dng", ".cr2", ".nef", ".arw", ".nii", ".svs",
+)  # fmt: skip
 
 
 class ImageError(ValueError):

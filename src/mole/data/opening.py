@@ -1,7 +1,8 @@
 """Open whatever the provider has: the kind is found by looking at it."""
 
+from mole.data.images import OTHER_SUFFIXES
 from mole.data.images import SUFFIXES as IMAGE_SUFFIXES
-from mole.data.places import Place
+from mole.data.places import FileMark, Place
 from mole.data.source import Source, check_source
 from mole.errors import SourceError
 
@@ -38,9 +39,9 @@ def _open_file(place: Place) -> Source:
     if name.endswith(".parquet"):
         from mole.data.sources import parquet
 
-        return parquet.open_parquet(place, {place.path: place.size()})
+        return parquet.open_parquet(place, {place.path: place.mark()})
     if dicom.is_dicom(place):
-        return dicom.open_dicom(place, {place.path: place.size()})
+        return dicom.open_dicom(place, {place.path: place.mark()})
     if name.endswith(IMAGE_SUFFIXES):
         raise SourceError(f"{place.shown} is one image, and a data set is needed here: give its folder")
     raise SourceError(f"{place.shown} is of no kind that can be read: give {KINDS}")
@@ -49,33 +50,33 @@ def _open_file(place: Place) -> Source:
 def _open_folder(place: Place) -> Source:
     from mole.data.sources import cifar, idx
 
-    sizes = place.files()
-    if not sizes:
+    files = place.files()
+    if not files:
         raise SourceError(f"{place.shown} is empty: give {KINDS}")
-    if {"dataset_dict.json", "state.json"} & {place.inside(path) for path in sizes}:
+    if {"dataset_dict.json", "state.json"} & {place.inside(path) for path in files}:
         from mole.data.sources import saved_dataset
 
-        return saved_dataset.open_saved_dataset(place, sizes)
-    if any(idx.IDX_NAME.search(path) for path in sizes):
-        return idx.open_idx(place, sizes)
-    if cifar.holds_cifar({path.rsplit("/", 1)[-1] for path in sizes}):
-        return cifar.open_cifar(place, sizes)
-    tables = {path: size for path, size in sizes.items() if path.lower().endswith(".parquet")}
+        return saved_dataset.open_saved_dataset(place, files)
+    if any(idx.IDX_NAME.search(path) for path in files):
+        return idx.open_idx(place, files)
+    if cifar.holds_cifar({path.rsplit("/", 1)[-1] for path in files}):
+        return cifar.open_cifar(place, files)
+    tables = {path: mark for path, mark in files.items() if path.lower().endswith(".parquet")}
     if tables:
         from mole.data.sources import parquet
 
         return parquet.open_parquet(place, tables)
-    return _open_images(place, sizes)
+    return _open_images(place, files)
 
 
-def _open_images(place: Place, sizes: dict[str, int]) -> Source:
+def _open_images(place: Place, files: dict[str, FileMark]) -> Source:
     """Image files or DICOM files: never both, because one of them would be lost without a word."""
     from mole.data.sources import dicom, folder
 
-    scans = dicom.dicom_files(place, sizes)
+    scans = dicom.dicom_files(place, files)
     if not scans:
-        return folder.open_folder(place, sizes)
-    if any(path.lower().endswith(IMAGE_SUFFIXES) for path in sizes):
+        return folder.open_folder(place, files)
+    if any(path.lower().endswith(IMAGE_SUFFIXES + OTHER_SUFFIXES) for path in files):
         raise SourceError(
             f"{place.shown} holds DICOM files and other images: give a folder with one kind of them"
         )

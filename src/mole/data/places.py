@@ -1,10 +1,10 @@
 """Local paths and fsspec URLs under one interface, for sources that are files and folders."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 from fsspec.implementations.local import LocalFileSystem
 
@@ -12,6 +12,21 @@ from mole.errors import SourceError
 from mole.files.addresses import filesystem_of, reason_of
 
 T = TypeVar("T")
+
+# What file systems call a mark that changes with a file's content, best first.
+MARKS = ("ETag", "etag", "md5Hash", "LastModified", "last_modified", "updated", "mtime", "created")
+
+
+class FileMark(NamedTuple):
+    """A file's size, and something that changes when its content does: its time, its ETag or its digest."""
+
+    size: int
+    mark: str
+
+    @classmethod
+    def of_content(cls, content: bytes) -> "FileMark":
+        """The mark of a file that was read whole: this one nothing escapes."""
+        return cls(len(content), hashlib.sha256(content).hexdigest())
 
 
 @dataclass(frozen=True)
@@ -54,8 +69,8 @@ class Place:
         """Whether it is a folder."""
         return bool(self._ask(lambda: self.filesystem.isdir(self.path)))
 
-    def files(self) -> dict[str, int]:
-        """Sizes of all files below a folder, by full path, in a fixed order; hidden ones are left out."""
+    def files(self) -> dict[str, FileMark]:
+        """All files below a folder, by full path, in a fixed order; hidden ones are left out."""
         return self._ask(self._local_files if self.is_local else self._remote_files)
 
     def open(self) -> IO[bytes]:
@@ -71,17 +86,19 @@ class Place:
         """The file's first bytes."""
         return bytes(self._ask(lambda: self.filesystem.cat_file(self.path, start=0, end=length)))
 
-    def size(self) -> int:
-        """The file's size."""
-        return int(self._ask(lambda: self.filesystem.size(self.path)) or 0)
+    def mark(self) -> FileMark:
+        """The file's size and mark."""
+        if self.is_local:
+            return self._ask(lambda: _local_mark(Path(self.path)))
+        return _remote_mark(self._ask(lambda: self.filesystem.info(self.path)))
 
-    def _local_files(self) -> dict[str, int]:
+    def _local_files(self) -> dict[str, FileMark]:
         paths = sorted(path.as_posix() for path in _walk(Path(self.path), frozenset()))
-        return {path: _size(Path(path)) for path in paths}
+        return {path: _local_mark(Path(path)) for path in paths}
 
-    def _remote_files(self) -> dict[str, int]:
+    def _remote_files(self) -> dict[str, FileMark]:
         found = sorted(self.filesystem.find(self.path, detail=True).items())
-        return {path: int(facts.get("size") or 0) for path, facts in found if not self._is_hidden(path)}
+        return {path: _remote_mark(facts) for path, facts in found if not self._is_hidden(path)}
 
     def _is_hidden(self, path: str) -> bool:
         """Whether a file is a hidden one, or S3's mark of an empty folder."""
@@ -94,9 +111,9 @@ class Place:
             raise SourceError(f"{self.shown} can not be read: {reason_of(error)}") from None
 
 
-def fingerprint(sizes: dict[str, int]) -> str:
-    """A name for a set of files: their names and sizes. Content that changes in place goes unnoticed."""
-    lines = "\n".join(f"{size} {path}" for path, size in sizes.items())
+def fingerprint(place: Place, files: Mapping[str, FileMark]) -> str:
+    """A name for the files of a source: their names inside of it, sizes and marks; not where it lies."""
+    lines = "\n".join(f"{size} {mark} {place.inside(path)}" for path, (size, mark) in files.items())
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -114,6 +131,14 @@ def _walk(folder: Path, above: frozenset[Path]) -> Iterator[Path]:
             yield entry
 
 
-def _size(path: Path) -> int:
-    """A file's size; 0 for a link that leads nowhere, which is reported when it is read."""
-    return path.stat().st_size if path.exists() else 0
+def _local_mark(path: Path) -> FileMark:
+    """A file's size and time; nothing for a link that leads nowhere, which is reported when it is read."""
+    if not path.exists():
+        return FileMark(0, "")
+    facts = path.stat()
+    return FileMark(facts.st_size, str(facts.st_mtime_ns))
+
+
+def _remote_mark(facts: Mapping[str, Any]) -> FileMark:
+    mark = next((str(facts[name]) for name in MARKS if facts.get(name)), "")
+    return FileMark(int(facts.get("size") or 0), mark)

@@ -83,12 +83,22 @@ class Preparation:
             scaled /= np.float32(np.iinfo(shaped.dtype).max)
         return scaled if self.normalisation is None else self.normalisation.apply(scaled)
 
-    def pixels(self, plain: Array) -> npt.NDArray[np.uint8]:
-        """Undo `plain`: 8-bit pixels, (b, *input_shape)."""
+    def pixels(self, plain: Array, numbers: str = "uint8") -> npt.NDArray[Any]:
+        """Undo `plain`: samples, (b, *input_shape), in the number type that they had in the source.
+
+        Whole numbers are rounded to the nearest, and so come back exactly as far as float32 can hold them.
+        Floats come back as float32, whatever they were: more digits do not survive.
+        """
         values = plain.astype(np.float32)
         if self.normalisation is not None:
             values = self.normalisation.undo(values)
-        return np.clip(np.rint(values * 255), 0, 255).astype(np.uint8)
+        if np.dtype(numbers).kind != "u":
+            return values
+        top = np.iinfo(numbers).max
+        exact: Array = values if top < 1 << 24 else values.astype(np.float64)
+        largest = float(top) if int(float(top)) <= top else float(np.nextafter(float(top), 0))
+        whole: npt.NDArray[Any] = np.clip(np.rint(exact * exact.dtype.type(top)), 0, largest)
+        return whole.astype(numbers)
 
     def recorded(self) -> dict[str, Any]:
         """What the manifest says about it."""

@@ -63,8 +63,9 @@ class Source:
         kind: what it is, in a word or two.
         splits: its splits by name.
         classes: names of the classes, if it has any.
-        fingerprint: changes when the content does, as far as a glance can tell.
+        fingerprint: changes when the content does, or the time of a file that is not read whole.
         decodes: whether reading a sample takes real work, so that several threads help.
+        unread: files that look like samples and are of a kind that can not be read.
     """
 
     kind: str
@@ -72,6 +73,7 @@ class Source:
     classes: tuple[str, ...] | None
     fingerprint: str
     decodes: bool = field(default=False)
+    unread: tuple[str, ...] = ()
 
     @property
     def count(self) -> int:

@@ -1,14 +1,14 @@
 """The files of a delivery besides its manifest: names, and how each is written and read."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from mole.augmented import AugmentedLayer
 from mole.data.encoding import Encoding
 from mole.data.shards import Shard, read_shard, shard_name
-from mole.delivery.manifest import Manifest
+from mole.delivery.manifest import Manifest, SplitFacts
 from mole.files.layers import load_augmented_layer
 from mole.files.sealed import load_sealed, save_sealed
 from mole.files.store import LocalStore, Store
@@ -50,6 +50,15 @@ def load_encoding(store: Store, dtype: str) -> Encoding:
     with local_copy(store, SCALES) as path:
         tensors, _ = load_sealed(path)
     return Encoding(dtype, tensors["scales"])
+
+
+def shard_names(splits: Mapping[str, SplitFacts]) -> list[str]:
+    """The names of all shards, split by split."""
+    return [
+        shard_name(split, index, facts.shards)
+        for split, facts in splits.items()
+        for index in range(facts.shards)
+    ]
 
 
 def read_shards(store: Store, manifest: Manifest, split: str) -> Iterator[Shard]:

@@ -3,37 +3,28 @@
 from collections.abc import Mapping, Sequence
 
 from mole.delivery.manifest import SplitFacts
-from mole.delivery.options import Options
-from mole.geometry import Shape, element_count
+from mole.geometry import Shape
 
 CARD = "README.md"
 
 
 def dataset_card(
-    shape: Shape,
-    options: Options,
-    splits: Mapping[str, SplitFacts],
-    classes: Sequence[str] | None,
-    *,
-    labelled: bool,
+    shape: Shape, dtype: str, splits: Mapping[str, SplitFacts], classes: Sequence[str] | None
 ) -> str:
-    """The card's text: how the files are read, and what they are."""
-    dtype = options.dtype
+    """The card's text: how the files are read, and what they are.
+
+    It says nothing about columns: each shard tells its own, and a second list could only disagree.
+    """
     files = "\n".join(f"  - split: {name}\n    path: data/{name}-*.parquet" for name in splits)
-    features = ["  - name: row_id\n    dtype: string"]
-    features.append(f"  - name: image\n    list: {dtype}\n    length: {element_count(shape)}")
-    if labelled:
-        features.append("  - name: label\n    dtype: int64")
-    # Types of further columns are left to the reader; listing some features means listing all.
-    info = "" if options.keep else "dataset_info:\n  features:\n" + "\n".join(features) + "\n"
     rows = "\n".join(f"| {name} | {facts.rows} |" for name, facts in splits.items())
     names = f"\nClasses, from 0: {', '.join(classes)}.\n" if classes else ""
+    sides = ", ".join(map(str, shape))
     return f"""---
 configs:
 - config_name: default
   data_files:
 {files}
-{info}---
+---
 
 # Morphed data
 
@@ -45,7 +36,8 @@ They are of use only with the augmented layer beside them. Made with Morphed Lea
 |---|---|
 {rows}
 {names}
-Check it with `mole verify`, and train on it with `mole.torch.MorphedDataset` and `mole.torch.attach`.
+Check it with `mole verify`, and train on it with `mole.torch.MorphedDataset` and `mole.torch.attach`. Other
+readers of Parquet find each image as one list of numbers; `.reshape({sides})` gives it its shape.
 
 This is obfuscation, not encryption: who holds the augmented layer can get the images back. Treat these
 files as you would treat the images.

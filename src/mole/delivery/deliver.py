@@ -15,28 +15,23 @@ from itertools import pairwise
 
 import numpy as np
 
+from mole.data.columns import kept_types
 from mole.data.encoding import Encoding
-from mole.data.preparation import Preparation
-from mole.data.shards import count_rows
 from mole.data.source import BadSampleError, Source
-from mole.delivery.artefacts import (
-    AUGMENTED,
-    SCALES,
-    UNFINISHED,
-    load_encoding,
-    save_encoding,
-)
-from mole.delivery.card import CARD, dataset_card
+from mole.delivery.artefacts import AUGMENTED, SCALES, UNFINISHED, load_encoding, save_encoding
+from mole.delivery.finishing import count_rows, write_card, write_manifest
 from mole.delivery.local_engine import write_shards
 from mole.delivery.manifest import NAME as MANIFEST
-from mole.delivery.manifest import FileFacts, Manifest, SplitFacts
+from mole.delivery.manifest import Manifest
 from mole.delivery.options import Options
-from mole.delivery.probes import NAME as PROBES
-from mole.delivery.probes import make_probes, probe_error, save_probes
-from mole.delivery.rows import ShardJob, ShardMaker
-from mole.errors import DeliveryError, ParameterError
+from mole.delivery.order import Order
+from mole.delivery.probe_making import WitnessMaker, make_probes
+from mole.delivery.probes import Probes, probe_error, save_probes
+from mole.delivery.rows import ShardJob, ShardMaker, read_sample
+from mole.delivery.skipped import skipped_samples
+from mole.errors import DeliveryError, ParameterError, SourceError
 from mole.files.layers import save
-from mole.files.store import LocalStore, Store, digest_of
+from mole.files.store import LocalStore, Store
 from mole.geometry import Array, Shape, element_count
 from mole.keys import MorphKey
 from mole.layer import FirstLayer
@@ -46,7 +41,7 @@ SHARD_BYTES = 1 << 26  # of 32-bit values: large products, and little memory
 SCALE_SAMPLE = 4096
 MAX_PROBE_ERROR = 0.1
 Progress = Callable[[int, int], None]
-Engine = Callable[[ShardMaker, list[ShardJob], Encoding, Store, Progress], tuple[BadSampleError, ...]]
+Engine = Callable[[ShardMaker, list[ShardJob], Encoding, Store, Progress], None]
 
 
 @dataclass(frozen=True)
@@ -85,77 +80,61 @@ def deliver(
     options = options or Options()
     _check(source, layer, key, options)
     delivery_id = _delivery_id(source, layer, key, options)
-    if _claim(store, delivery_id):
-        return Delivered(Manifest.read(store), ())
+    order = Order(source, layer, key, store, options, delivery_id)
+    is_finished = _claim(store, delivery_id)
     try:
-        return _make(_Order(source, layer, key, store, options, delivery_id), engine, progress)
+        manifest = Manifest.read(store) if is_finished else _make(order, engine, progress)
+        return Delivered(manifest, skipped_samples(order, manifest.splits))
     except BaseException:
         _give_up_if_nothing_is_lost(store)
         raise
 
 
-@dataclass(frozen=True)
-class _Order:
-    source: Source
-    layer: FirstLayer
-    key: MorphKey
-    store: Store
-    options: Options
-    delivery_id: str
-
-
-def _make(order: _Order, engine: Engine, progress: Progress) -> Delivered:
+def _make(order: Order, engine: Engine, progress: Progress) -> Manifest:
     """All files of a delivery, in the order in which they can be made."""
     source, layer, key, store, options = order.source, order.layer, order.key, order.store, order.options
-    preparation = Preparation.for_layer(layer, mode=options.mode, resize=options.resize)
     with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="decode") as decoders:
         maker = ShardMaker(
-            source, key, preparation, keep=options.keep, skip_bad=options.skip_bad, decoders=decoders
-        )
+            source, key, order.preparation, order.delivery_id,
+            keep=options.keep, skip_bad=options.skip_bad, decoders=decoders,
+        )  # fmt: skip
         jobs = _jobs(source, layer.input_shape, options)
         maker.read(replace(jobs[0], stop=1))  # a mistake in shape or mode shows before the hard work
-        encoding = _encoding(maker, jobs, store, options)
-        error = _augmented_layer(layer, key, encoding, store, options)
-        skipped = engine(maker, jobs, encoding, store, progress)
-    splits = _count_rows(source, jobs, store)
-    classes = source.classes if options.class_names else None
-    labelled = any(split.labels is not None for split in source.splits.values())
-    card = dataset_card(layer.input_shape, options, splits, classes, labelled=labelled)
-    store.write(CARD, card.encode())
-    digests = {name: digest_of(store, name) for name in sorted(store.names() - {UNFINISHED})}
-    manifest = Manifest(
-        delivery_id=order.delivery_id,
-        key_fingerprint=key.fingerprint,
-        layer_fingerprint=layer.fingerprint,
-        input_shape=layer.input_shape,
-        output_shape=layer.output_shape,
-        kappa=key.kappa,
-        layout=key.parameters.layout,
-        dtype=options.dtype,
-        probe_error=error,
-        normalisation=layer.normalisation,
-        mode=options.mode,
-        resize=options.resize,
-        classes=classes,
-        columns=options.keep,
-        splits=splits,
-        files={name: FileFacts(bytes=size, sha256=digest) for name, (digest, size) in digests.items()},
-    )
-    manifest.write(store)
+        encoding = _encoding(order, maker, jobs)
+        probes, error = _augmented_layer(layer, key, encoding, store, options)
+        engine(maker, jobs, encoding, store, progress)
+    splits = count_rows(order, jobs)
+    if not any(facts.rows for facts in splits.values()):
+        for job in jobs:
+            store.remove(job.name)
+        raise _nothing_usable(order)
+    if probes is not None and error is not None:
+        witnesses = WitnessMaker(maker, layer, key, encoding, probes).make(jobs, store, error)
+        save_probes(probes, witnesses, store)
+    write_card(order, splits)
+    manifest = write_manifest(order, splits, error)
     store.remove(UNFINISHED)
-    return Delivered(manifest, skipped)
+    return manifest
+
+
+def _nothing_usable(order: Order) -> SourceError:
+    split = next(iter(order.source.splits.values()))
+    first = read_sample(split, 0, order.preparation)
+    return SourceError(f"not one of {order.source.count} samples can be used, so nothing is left: {first}")
 
 
 def _give_up_if_nothing_is_lost(store: Store) -> None:
     """After a failure before the first shard, leave the place as it was, free for another try."""
     with suppress(DeliveryError, OSError):
         names = store.names()
-        if any(name.startswith("data/") for name in names):
+        if MANIFEST in names or any(name.startswith("data/") for name in names):
             return
         for name in names:
             store.remove(name)
         if isinstance(store, LocalStore):
-            store.folder.rmdir()
+            for folder in (store.folder / "data", store.folder):
+                if folder.exists():
+                    folder.rmdir()
 
 
 def _check(source: Source, layer: FirstLayer, key: MorphKey, options: Options) -> None:
@@ -165,11 +144,12 @@ def _check(source: Source, layer: FirstLayer, key: MorphKey, options: Options) -
             "make a key for this layer"
         )
     Encoding(options.dtype, np.ones(1, np.float32) if options.dtype == "int8" else None)
-    for name, split in source.splits.items():
-        missing = [column for column in options.keep if column not in split.extra]
-        if missing:
-            known = ", ".join(split.extra) or "none"
-            raise ParameterError(f"split '{name}' has no column '{missing[0]}' to keep: it has {known}")
+    kept_types(source, options.keep)
+    if source.unread and not options.skip_bad:
+        raise SourceError(
+            f"{len(source.unread)} image files are of a kind that can not be read, such as "
+            f"{source.unread[0]}: convert them, or leave them out with --skip-bad"
+        )
 
 
 def _delivery_id(source: Source, layer: FirstLayer, key: MorphKey, options: Options) -> str:
@@ -207,10 +187,10 @@ def _claim(store: Store, delivery_id: str) -> bool:
 
 def _augmented_layer(
     layer: FirstLayer, key: MorphKey, encoding: Encoding, store: Store, options: Options
-) -> float | None:
-    """Write the augmented layer and its probes, unless they are there; the error of its features."""
+) -> tuple[Probes, float] | tuple[None, None]:
+    """Write the augmented layer, unless it is there; its probes, and the error of its features on them."""
     if options.layer_dtype is None:
-        return None
+        return None, None
     augmented = augment(layer, key, dtype=options.layer_dtype)
     probes = make_probes(layer, key, encoding)
     error = probe_error(probes, augmented, encoding)
@@ -221,9 +201,7 @@ def _augmented_layer(
         )
     if AUGMENTED not in store.names():
         store.make(AUGMENTED, lambda path: save(augmented, path))
-    if PROBES not in store.names():
-        save_probes(probes, store)
-    return float(f"{error:.3g}")
+    return probes, float(f"{error:.3g}")
 
 
 def _jobs(source: Source, shape: Shape, options: Options) -> list[ShardJob]:
@@ -239,24 +217,17 @@ def _jobs(source: Source, shape: Shape, options: Options) -> list[ShardJob]:
     return jobs
 
 
-def _encoding(maker: ShardMaker, jobs: list[ShardJob], store: Store, options: Options) -> Encoding:
+def _encoding(order: Order, maker: ShardMaker, jobs: list[ShardJob]) -> Encoding:
     """The encoding; 8-bit scales come from the first shards: in their secret order a random sample."""
-    if options.dtype != "int8" or SCALES in store.names():
-        return load_encoding(store, options.dtype)
+    store, dtype = order.store, order.options.dtype
+    if dtype != "int8" or SCALES in store.names():
+        return load_encoding(store, dtype)
     sample: list[Array] = []
     for job in jobs:
         if sum(map(len, sample)) < SCALE_SAMPLE:
             sample.append(maker.morphed(maker.read(job)))
-    encoding = Encoding.fit(options.dtype, np.concatenate(sample))
+    if not sum(map(len, sample)):
+        raise _nothing_usable(order)
+    encoding = Encoding.fit(dtype, np.concatenate(sample))
     save_encoding(store, encoding)
     return encoding
-
-
-def _count_rows(source: Source, jobs: list[ShardJob], store: Store) -> dict[str, SplitFacts]:
-    """Rows that are really there: some samples may have been skipped, in this run or an earlier one."""
-    splits = {}
-    for name, split in source.splits.items():
-        shards = [job.name for job in jobs if job.split == name]
-        rows = sum(count_rows(store.read(shard)) for shard in shards)
-        splits[name] = SplitFacts(samples=len(split), rows=rows, shards=len(shards))
-    return splits

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from threadpoolctl import threadpool_limits
 
 from mole.data.encoding import Encoding
-from mole.data.source import BadSampleError
 from mole.delivery.rows import ShardJob, ShardMaker
 from mole.files.store import Store
 
@@ -20,23 +19,21 @@ Progress = Callable[[int, int], None]
 
 def write_shards(
     maker: ShardMaker, jobs: list[ShardJob], encoding: Encoding, store: Store, progress: Progress
-) -> tuple[BadSampleError, ...]:
-    """Write every shard that is missing; returns the samples that were left out of them."""
+) -> None:
+    """Write every shard that is missing."""
     present = store.names()
     missing = [job for job in jobs if job.name not in present]
     total = sum(job.rows for job in jobs)
     done = total - sum(job.rows for job in missing)
     progress(done, total)
-    skipped: list[BadSampleError] = []
     workers = min(os.cpu_count() or 1, MAX_WORKERS)
     with threadpool_limits(1), ThreadPoolExecutor(workers, thread_name_prefix="shard") as pool:
         try:
             writing = [(job, pool.submit(maker.write, job, encoding, store)) for job in missing]
             for job, future in writing:
-                skipped += future.result()
+                future.result()
                 done += job.rows
                 progress(done, total)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    return tuple(skipped)

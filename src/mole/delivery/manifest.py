@@ -16,7 +16,7 @@ from mole.files.store import Store
 from mole.geometry import Shape, check_shape
 from mole.normalisation import Normalisation
 
-FORMAT, VERSION = "mole-delivery", 1
+FORMAT, VERSION = "mole-delivery", 2
 NAME = "manifest.json"
 BLANK = "0" * 64
 
@@ -33,11 +33,19 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class SplitFacts:
-    """Samples of a split in the source, rows that were delivered of them, and shards."""
+    """A split of a delivery.
+
+    Attributes:
+        samples: how many the source has.
+        rows: how many of them were delivered.
+        shards: how many files they are in.
+        numbers: the number type that they had in the source; 'float32' where they had several.
+    """
 
     samples: int
     rows: int
     shards: int
+    numbers: str
 
 
 @dataclass(frozen=True)
@@ -108,9 +116,11 @@ class Manifest:
             raise DeliveryError(f"{name} is damaged: get the delivery again") from None
         if form != FORMAT:
             raise DeliveryError(f"{name} does not belong to a delivery")
-        if isinstance(version, int) and version > VERSION:
+        if version != VERSION:
+            is_newer = isinstance(version, int) and version > VERSION
             raise DeliveryError(
-                f"{name} has version {version} and this program knows {VERSION}: upgrade it"
+                f"{name} has version {version} and this program knows {VERSION}: "
+                + ("upgrade it" if is_newer else "ask its sender for a delivery by a newer one")
             )
         seal = _SEAL.search(text)
         blanked = text.replace(seal[1], BLANK.encode(), 1) if seal else b""

@@ -11,7 +11,6 @@ from typing import Any
 from mole.data.encoding import Encoding
 from mole.data.opening import open_source
 from mole.data.preparation import Preparation
-from mole.data.source import BadSampleError
 from mole.delivery.options import Options
 from mole.delivery.rows import ShardJob, ShardMaker
 from mole.errors import DeliveryError, MissingExtraError
@@ -43,15 +42,15 @@ class RayEngine:
 
     def __call__(
         self, maker: ShardMaker, jobs: list[ShardJob], encoding: Encoding, store: Store, progress: Progress
-    ) -> tuple[BadSampleError, ...]:
-        """Write every shard that is missing; returns the samples that were left out of them."""
+    ) -> None:
+        """Write every shard that is missing."""
         ray = _import_ray()
         present = store.names()
         missing = [job for job in jobs if job.name not in present]
         total, done = sum(job.rows for job in jobs), sum(job.rows for job in jobs if job not in missing)
         progress(done, total)
         if not missing:
-            return ()
+            return
         parcel = seal_key(self.key)
         ray.init(address=self.address, log_to_driver=False, logging_level="error", include_dashboard=False)
         try:
@@ -59,20 +58,19 @@ class RayEngine:
             preparation = Preparation.for_layer(
                 self.layer, mode=self.options.mode, resize=self.options.resize
             )
-            order = _WorkersOrder(self.data, self.out, parcel.box, preparation, self.options, encoding)
+            order = _WorkersOrder(
+                self.data, self.out, parcel.box, preparation, self.options, encoding, maker.delivery_id
+            )
             rows = ray.data.from_items([asdict(job) for job in missing], override_num_blocks=len(missing))
             workers = max(1, min(len(missing), int(ray.cluster_resources().get("CPU", 1))))
             results = rows.map(_Worker, fn_constructor_args=(order, holder), concurrency=workers)
-            skipped: list[BadSampleError] = []
             for result in results.iter_rows():
-                skipped += [BadSampleError(*bad) for bad in result["bad"]]
                 done += result["rows"]
                 progress(done, total)
         except ray.exceptions.RayError as error:
             raise DeliveryError(f"a worker failed: {_cause(error)}") from None
         finally:
             ray.shutdown()
-        return tuple(skipped)
 
 
 @dataclass(frozen=True)
@@ -85,6 +83,7 @@ class _WorkersOrder:
     preparation: Preparation
     options: Options
     encoding: Encoding
+    delivery_id: str
 
 
 class _Holder:
@@ -106,15 +105,15 @@ class _Worker:
         key = open_key(Parcel(ray.get(holder.opener.remote()), order.box))
         self._order = order
         self._maker = ShardMaker(
-            open_source(order.data), key, order.preparation,
+            open_source(order.data), key, order.preparation, order.delivery_id,
             keep=order.options.keep, skip_bad=order.options.skip_bad,
         )  # fmt: skip
         self._store = open_store(order.out)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         job = ShardJob(**row)
-        skipped = self._maker.write(job, self._order.encoding, self._store)
-        return {"rows": job.rows, "bad": [[bad.name, bad.reason] for bad in skipped]}
+        self._maker.write(job, self._order.encoding, self._store)
+        return {"rows": job.rows}
 
 
 def _import_ray() -> Any:

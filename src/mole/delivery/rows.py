@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mole.data.columns import kept_types, kept_values
 from mole.data.encoding import Encoding
 from mole.data.preparation import Preparation
-from mole.data.shards import Shard, shard_name, write_shard
+from mole.data.shards import Shard, common_numbers, shard_name, write_shard
 from mole.data.source import BadSampleError, Source, Split
-from mole.errors import ShapeError
+from mole.errors import DeliveryError, ShapeError
 from mole.files.store import Store
 from mole.geometry import Array, Shape, element_count, unroll
 from mole.keys import MorphKey
@@ -47,12 +48,11 @@ class ShardJob:
 
 
 class PlainRows(NamedTuple):
-    """Plain data for a shard, with what travels along, and what could not be read."""
+    """Plain data of some rows, where they stand in their split, and the number types of the samples."""
 
-    job: ShardJob
     plain: Array
-    positions: npt.NDArray[np.intp]
-    bad: tuple[BadSampleError, ...]
+    positions: list[int]
+    numbers: set[str]
 
 
 class ShardMaker:
@@ -63,6 +63,7 @@ class ShardMaker:
         source: Source,
         key: MorphKey,
         preparation: Preparation,
+        delivery_id: str,
         *,
         keep: Sequence[str],
         skip_bad: bool,
@@ -71,55 +72,70 @@ class ShardMaker:
         self._source = source
         self._key = key
         self._preparation = preparation
-        self._keep = tuple(keep)
         self._skip_bad = skip_bad
         self._decoders = decoders
+        self._kept = kept_types(source, keep)
         sizes = {name: len(split) for name, split in source.splits.items()}
-        self._orders = {name: key.row_order(name, size) for name, size in sizes.items()}
-        self._row_ids = {name: key.row_ids(name, size) for name, size in sizes.items()}
+        self.delivery_id = delivery_id
+        self._orders = {name: key.row_order(delivery_id, name, size) for name, size in sizes.items()}
+        self._row_ids = {name: key.row_ids(delivery_id, name, size) for name, size in sizes.items()}
 
     @property
     def input_shape(self) -> Shape:
         """Shape of a sample."""
         return self._preparation.input_shape
 
-    def write(self, job: ShardJob, encoding: Encoding, store: Store) -> tuple[BadSampleError, ...]:
-        """Make a shard and write it; returns the samples that were left out."""
-        shard, bad = self.make(job, encoding)
+    def write(self, job: ShardJob, encoding: Encoding, store: Store) -> None:
+        """Make a shard and write it."""
+        shard = self.make(job, encoding)
         store.make(job.name, lambda path: write_shard(shard, self.input_shape, path))
-        return bad
 
-    def make(self, job: ShardJob, encoding: Encoding) -> tuple[Shard, tuple[BadSampleError, ...]]:
+    def make(self, job: ShardJob, encoding: Encoding) -> Shard:
         """A shard, piece by piece: small arrays are used again where large ones would be new each time."""
         elements = element_count(self.input_shape)
         values = np.empty((job.rows, elements), encoding.dtype)
         positions: list[int] = []
-        bad: list[BadSampleError] = []
+        numbers: set[str] = set()
         for piece in job.pieces(max(1, PIECE_BYTES // (4 * elements))):
             rows = self.read(piece)
             filled = slice(len(positions), len(positions) + len(rows.plain))
             values[filled] = encoding.encode(self.morphed(rows))
-            positions += rows.positions.tolist()
-            bad += rows.bad
-        return self._shard(job.split, values[: len(positions)], positions), tuple(bad)
+            positions += rows.positions
+            numbers |= rows.numbers
+        return self._shard(job.split, values[: len(positions)], positions, numbers)
 
     def read(self, job: ShardJob) -> PlainRows:
-        """Plain data of a shard's rows, in their secret order."""
+        """Plain data of a shard's rows, in their secret order; without bad samples, if they are skipped."""
         split = self._source.splits[job.split]
         indices = self._orders[job.split][job.start : job.stop].tolist()
         results = self._read_all(split, indices)
-        bad = tuple(result for result in results if isinstance(result, BadSampleError))
+        bad = [result for result in results if isinstance(result, BadSampleError)]
         if bad and not self._skip_bad:
             raise bad[0]
         good = [i for i, result in enumerate(results) if not isinstance(result, BadSampleError)]
         shaped = [results[i] for i in good]
-        return PlainRows(job, self._plain(shaped), np.array(good, dtype=np.intp) + job.start, bad)
+        positions = [job.start + i for i in good]
+        return PlainRows(self._plain(shaped), positions, {array.dtype.name for array in shaped})
+
+    def read_row(self, job: ShardJob, row_id: str) -> Array:
+        """Plain data of one row of a shard, (1, *input_shape), read from the source."""
+        try:
+            position = self._row_ids[job.split].index(row_id, job.start, job.stop)
+        except ValueError:
+            raise DeliveryError(
+                f"{job.name} holds rows that are not of this delivery: remove it and call again"
+            ) from None
+        split = self._source.splits[job.split]
+        shaped = read_sample(split, int(self._orders[job.split][position]), self._preparation)
+        if isinstance(shaped, BadSampleError):
+            raise shaped
+        return self._plain([shaped])
 
     def morphed(self, rows: PlainRows) -> Array:
         """Morphed rows before they are encoded, (b, elements)."""
         return unroll(self._key.morphing.morph(rows.plain))
 
-    def _shard(self, name: str, values: npt.NDArray[Any], positions: list[int]) -> Shard:
+    def _shard(self, name: str, values: npt.NDArray[Any], positions: list[int], numbers: set[str]) -> Shard:
         split = self._source.splits[name]
         indices = self._orders[name][positions]
         return Shard(
@@ -127,19 +143,15 @@ class ShardMaker:
             labels=None if split.labels is None else split.labels[indices],
             row_ids=[self._row_ids[name][position] for position in positions],
             extra={
-                column: [_value(split.extra[column][index]) for index in indices.tolist()]
-                for column in self._keep
+                column: kept_values(split.extra[column], indices.tolist(), kind)
+                for column, kind in self._kept.items()
             },
+            numbers=common_numbers(tuple(numbers)) if numbers else None,
         )
 
     def _read_all(self, split: Split, indices: list[int]) -> list[Any]:
         def read(index: int) -> npt.NDArray[Any] | BadSampleError:
-            try:
-                return self._preparation.shape(split.read(index))
-            except BadSampleError as error:
-                return error
-            except ShapeError as error:
-                return BadSampleError(split.name_of(index), str(error))
+            return read_sample(split, index, self._preparation)
 
         if self._source.decodes and self._decoders is not None:
             return list(self._decoders.map(read, indices))
@@ -154,6 +166,11 @@ class ShardMaker:
         return np.concatenate([self._preparation.plain(array[np.newaxis]) for array in shaped])
 
 
-def _value(cell: Any) -> Any:
-    """A plain value of a column that may be an Arrow column."""
-    return cell.as_py() if hasattr(cell, "as_py") else cell
+def read_sample(split: Split, index: int, preparation: Preparation) -> npt.NDArray[Any] | BadSampleError:
+    """A sample in the layer's shape, or why it can not be used."""
+    try:
+        return preparation.shape(split.read(index))
+    except BadSampleError as error:
+        return error
+    except ShapeError as error:
+        return BadSampleError(split.name_of(index), str(error))

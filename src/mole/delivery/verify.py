@@ -1,18 +1,27 @@
 """Check a delivery, without the key: every byte, every row, and that the layer fits the data."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from mole.delivery.artefacts import UNFINISHED, load_delivered_layer, load_encoding, read_shards
+from mole.augmented import AugmentedLayer
+from mole.delivery.artefacts import (
+    UNFINISHED,
+    load_delivered_layer,
+    load_encoding,
+    read_shards,
+    shard_names,
+)
 from mole.delivery.manifest import NAME as MANIFEST
 from mole.delivery.manifest import Manifest
-from mole.delivery.probes import load_probes, probe_error
+from mole.delivery.probes import Probes, Witnesses, deviation, load_probes, probe_error, tolerance
 from mole.errors import MoleError
 from mole.files.store import Store, digest_of
 
 Progress = Callable[[int, int], None]
+Answer = tuple[bool, str]
 
 
 class Check(NamedTuple):
@@ -34,21 +43,29 @@ def verify(store: Store, *, progress: Progress = lambda done, total: None) -> li
     checks.append(_checked("files", lambda: _files(store, manifest, progress)))
     if not checks[-1].holds:
         return checks  # what is damaged needs no further reading
-    checks.append(_checked("rows", lambda: _rows(store, manifest)))
-    expected = manifest.probe_error
-    if expected is not None:
-        checks.append(_checked("augmented layer", lambda: _layer(store, manifest, expected)))
+    wanted: dict[int, str] = {}
+    if manifest.probe_error is not None:
+        try:
+            fit = _Fit.of(store, manifest, manifest.probe_error)
+        except MoleError as error:
+            return [*checks, Check("augmented layer", False, str(error))]
+        wanted = fit.witnesses.row_ids()
+    witnessed: dict[int, npt.NDArray[Any]] = {}
+    checks.append(_checked("rows", lambda: _rows(store, manifest, wanted, witnessed)))
+    if manifest.probe_error is not None:
+        checks.append(_checked("augmented layer", fit.layer))
+        checks.append(_checked("data", lambda: fit.data(witnessed)))
     return checks
 
 
-def _checked(what: str, work: Callable[[], tuple[bool, str]]) -> Check:
+def _checked(what: str, work: Callable[[], Answer]) -> Check:
     try:
         return Check(what, *work())
     except MoleError as error:
         return Check(what, False, str(error))
 
 
-def _files(store: Store, manifest: Manifest, progress: Progress) -> tuple[bool, str]:
+def _files(store: Store, manifest: Manifest, progress: Progress) -> Answer:
     names = store.names() - {MANIFEST, UNFINISHED}
     problems = [f"{name} is missing" for name in sorted(set(manifest.files) - names)]
     problems += [f"{name} does not belong here" for name in sorted(names - set(manifest.files))]
@@ -64,14 +81,21 @@ def _files(store: Store, manifest: Manifest, progress: Progress) -> tuple[bool, 
     return True, f"{len(manifest.files)} files, {total / 1e6:.1f} MB, every checksum right"
 
 
-def _rows(store: Store, manifest: Manifest) -> tuple[bool, str]:
+def _rows(
+    store: Store, manifest: Manifest, wanted: dict[int, str], witnessed: dict[int, npt.NDArray[Any]]
+) -> Answer:
+    """Check every row, and set aside the witnesses' rows, if they are there, on the way."""
     problems: list[str] = []
+    number = 0
     for split, facts in manifest.splits.items():
         ids: set[str] = set()
         rows = 0
         for shard in read_shards(store, manifest, split):
             rows += len(shard.values)
             ids.update(shard.row_ids)
+            if wanted.get(number) in shard.row_ids:
+                witnessed[number] = shard.values[shard.row_ids.index(wanted[number])].copy()
+            number += 1
             if not np.isfinite(shard.values).all():
                 problems.append(f"split '{split}' has a NaN or an infinity")
             if manifest.classes and shard.labels is not None:
@@ -85,15 +109,48 @@ def _rows(store: Store, manifest: Manifest) -> tuple[bool, str]:
     return True, ", ".join(f"{facts.rows} {split}" for split, facts in manifest.splits.items())
 
 
-def _layer(store: Store, manifest: Manifest, expected: float) -> tuple[bool, str]:
-    augmented = load_delivered_layer(store)
-    mine = (augmented.key_fingerprint, augmented.input_shape, augmented.output_shape, augmented.kappa)
-    theirs = (manifest.key_fingerprint, manifest.input_shape, manifest.output_shape, manifest.kappa)
-    if mine != theirs:
-        return False, "it belongs to another delivery"
-    encoding = load_encoding(store, manifest.dtype)
-    error = probe_error(load_probes(store), augmented, encoding)
-    limit = max(2 * expected, 1e-5)
-    if not error <= limit:
-        return False, f"it does not fit the data: features are off by {error:.1e}, expected {limit:.1e}"
-    return True, f"it fits the data: features are off by {error:.1e}"
+class _Fit(NamedTuple):
+    """What is needed to see whether the layer fits the data."""
+
+    store: Store
+    manifest: Manifest
+    expected: float
+    augmented: AugmentedLayer
+    probes: Probes
+    witnesses: Witnesses
+
+    @classmethod
+    def of(cls, store: Store, manifest: Manifest, expected: float) -> "_Fit":
+        return cls(store, manifest, expected, load_delivered_layer(store), *load_probes(store, manifest))
+
+    def layer(self) -> Answer:
+        """Whether the layer belongs here, and turns the probes into their features."""
+        augmented, manifest = self.augmented, self.manifest
+        mine = (augmented.key_fingerprint, augmented.input_shape, augmented.output_shape, augmented.kappa)
+        theirs = (manifest.key_fingerprint, manifest.input_shape, manifest.output_shape, manifest.kappa)
+        if mine != theirs:
+            return False, "it belongs to another delivery"
+        error = probe_error(self.probes, augmented, load_encoding(self.store, manifest.dtype))
+        limit = max(2 * self.expected, 1e-5)
+        if not error <= limit:
+            return False, f"it does not fit the probes: features are off by {error:.1e}, not {limit:.1e}"
+        return True, f"it fits the probes: features are off by {error:.1e}"
+
+    def data(self, witnessed: dict[int, npt.NDArray[Any]]) -> Answer:
+        """Whether the layer finds the witnesses' features in their shards."""
+        names = shard_names(self.manifest.splits)
+        witnesses, shards = self.witnesses, self.witnesses.shards.tolist()
+        misfits = [names[number] for number in shards if number not in witnessed]
+        if not misfits and shards:
+            encoding = load_encoding(self.store, self.manifest.dtype)
+            rows = encoding.decode(np.stack([witnessed[number] for number in shards]))
+            off = deviation(witnesses, rows, self.augmented)
+            allowed = tolerance(witnesses.features, rows, self.probes, encoding, self.expected)
+            misfits = [
+                names[number]
+                for number, holds in zip(shards, (off <= allowed).tolist(), strict=True)
+                if not holds
+            ]
+        if misfits:
+            return False, f"{', '.join(misfits)}: not made with the key of the augmented layer"
+        return True, f"{len(shards)} of {len(names)} shards have a witness, and the layer fits each"

@@ -1,5 +1,6 @@
 """Write beside, then rename: a reader never meets half a file, and a failure leaves nothing behind."""
 
+import glob
 import os
 import secrets
 from collections.abc import Iterator
@@ -8,16 +9,29 @@ from pathlib import Path
 
 
 @contextmanager
-def written_beside(path: Path) -> Iterator[Path]:
-    """A temporary path in the same folder that takes the place of `path` when all went well."""
+def written_beside(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """A temporary path in the same folder that takes the place of `path` when all went well.
+
+    A private one is a file that only its owner can read, from the start.
+    """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
+        if private:
+            _write_new(temporary, b"")
         yield temporary
         _flush(temporary)
         temporary.replace(path)
         _flush_names(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def clear_stale(path: Path) -> None:
+    """Remove what killed runs left beside a file that will be written."""
+    name = glob.escape(path.name)
+    for pattern in (f".{name}.*.part", f"..{name}.*.part"):  # a sealed file has one beside that one
+        for stale in path.parent.glob(pattern):
+            stale.unlink(missing_ok=True)
 
 
 def write_secret(path: Path, content: bytes) -> None:

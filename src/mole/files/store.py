@@ -3,7 +3,6 @@
 Files appear complete or not at all: beside and renamed on a disk, as one object elsewhere.
 """
 
-import glob
 import hashlib
 import tempfile
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import IO, Any, Protocol, TypeVar
 
 from mole.errors import DeliveryError
 from mole.files.addresses import filesystem_of, is_local, local_path, reason_of
-from mole.files.beside import written_beside
+from mole.files.beside import clear_stale, written_beside
 
 T = TypeVar("T")
 
@@ -100,7 +99,8 @@ class LocalStore:
         path = self._path(name)
 
         def make() -> None:
-            _make_way(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            clear_stale(path)
             with written_beside(path) as temporary:
                 write(temporary)
 
@@ -196,10 +196,3 @@ def _checked(name: str, shown: str) -> str:
     if not path.parts or path.is_absolute() or ".." in path.parts:
         raise DeliveryError(f"{shown} can not hold a file named '{name}': use a name inside of it")
     return name
-
-
-def _make_way(path: Path) -> None:
-    """Make the folder of a file that will be written, and clear what a killed run left there."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for stale in path.parent.glob(f".*{glob.escape(path.name)}.*.part"):
-        stale.unlink(missing_ok=True)

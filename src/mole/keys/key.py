@@ -129,19 +129,25 @@ class MorphKey:
         """The secret order of output channels: new channel c is old channel order[c]."""
         return permutation(self._seed, self.parameters.info(f"channel-order/{channels}"), channels)
 
-    def row_order(self, split: str, rows: int) -> npt.NDArray[np.intp]:
-        """The secret order in which the rows of a split leave: row r is sample order[r]."""
-        return permutation(self._seed, self.parameters.info(f"row-order/{split}/{rows}"), rows)
+    def row_order(self, delivery_id: str, split: str, rows: int) -> npt.NDArray[np.intp]:
+        """The secret order in which the rows of a delivery's split leave: row r is sample order[r]."""
+        info = self.parameters.info(f"row-order/{delivery_id}/{split}/{rows}")
+        return permutation(self._seed, info, rows)
 
-    def row_ids(self, split: str, rows: int) -> list[str]:
+    def row_ids(self, delivery_id: str, split: str, rows: int) -> list[str]:
         """A name for each row: 16 hexadecimal digits that say nothing about the sample."""
-        info = self.parameters.info(f"row-ids/{split}/{rows}")
+        info = self.parameters.info(f"row-ids/{delivery_id}/{split}/{rows}")
         return [f"{word:016x}" for word in WordStream(self._seed, info).take(rows).tolist()]
 
     def normal_numbers(self, purpose: str, count: int) -> npt.NDArray[np.float64]:
         """Normal numbers that only the holder of the key can make again."""
         side = math.isqrt(count - 1) + 1
         return normal_matrix(self._seed, self.parameters.info(purpose), side).reshape(-1)[:count]
+
+    def numbers(self, purpose: str, count: int, below: int) -> list[int]:
+        """Whole numbers from 0 that only the holder of the key can make again."""
+        words = WordStream(self._seed, self.parameters.info(purpose)).take(count)
+        return [word % below for word in words.tolist()]
 
     def sign(self, purpose: str, text: str) -> str:
         """A digest of a text that only the holder of the key can make: 32 hexadecimal digits."""

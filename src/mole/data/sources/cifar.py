@@ -4,13 +4,13 @@ import _codecs
 import io
 import pickle
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from mole.data.places import Place, fingerprint
+from mole.data.places import FileMark, Place, fingerprint
 from mole.data.source import Source
 from mole.data.sources.arrays import array_split
 from mole.errors import SourceError
@@ -33,27 +33,36 @@ def holds_cifar(names: set[str]) -> bool:
     return bool(names & {"data_batch_1", "test_batch"}) or {"train", "test", "meta"} <= names
 
 
-def open_cifar(folder: Place, sizes: Mapping[str, int]) -> Source:
+def open_cifar(folder: Place, files: Iterable[str]) -> Source:
     """A folder of CIFAR's Python batches: data_batch_1 ... test_batch, or train and test."""
     batches: dict[str, list[Batch]] = {}
-    used = {path: size for path, size in sizes.items() if _BATCH.match(path.rsplit("/", 1)[-1])}
-    for path in used:
+    used: dict[str, FileMark] = {}
+    for path in files:
         place = folder.child(path)
-        batches.setdefault("test" if place.name.startswith("test") else "train", []).append(_batch(place))
+        if _BATCH.match(place.name):
+            content = place.read()
+            used[path] = FileMark.of_content(content)
+            split = "test" if place.name.startswith("test") else "train"
+            batches.setdefault(split, []).append(_batch(place, content))
     splits = {}
     for split, parts in batches.items():
         pixels = np.concatenate([part.pixels for part in parts]).reshape(-1, 3, 32, 32)
         labels = np.concatenate([part.labels for part in parts])
         splits[split] = array_split(pixels, labels, f"{folder.shown} ({split})")
-    metas = [folder.child(path) for path in sizes if _META.match(path.rsplit("/", 1)[-1])]
-    return Source("cifar", splits, _class_names(metas[0]) if metas else None, fingerprint(used))
+    metas = [folder.child(path) for path in files if _META.match(path.rsplit("/", 1)[-1])]
+    classes = None
+    if metas:
+        content = metas[0].read()
+        used[metas[0].path] = FileMark.of_content(content)
+        classes = _class_names(metas[0], content)
+    return Source("cifar", splits, classes, fingerprint(folder, used))
 
 
-def _batch(place: Place) -> Batch:
-    content = _unpickled(place)
+def _batch(place: Place, content: bytes) -> Batch:
+    batch = _unpickled(place, content)
     try:
-        labels = np.asarray(content.get("labels", content.get("fine_labels")))
-        pixels = np.asarray(content["data"])
+        labels = np.asarray(batch.get("labels", batch.get("fine_labels")))
+        pixels = np.asarray(batch["data"])
         if pixels.dtype != np.uint8 or pixels.shape != (len(labels), ELEMENTS):
             raise ValueError
     except (KeyError, TypeError, ValueError):
@@ -61,14 +70,13 @@ def _batch(place: Place) -> Batch:
     return Batch(pixels, labels)
 
 
-def _class_names(place: Place) -> tuple[str, ...] | None:
-    content = _unpickled(place)
-    names = content.get("label_names", content.get("fine_label_names"))
+def _class_names(place: Place, content: bytes) -> tuple[str, ...] | None:
+    meta = _unpickled(place, content)
+    names = meta.get("label_names", meta.get("fine_label_names"))
     return tuple(map(str, names)) if isinstance(names, list) else None
 
 
-def _unpickled(place: Place) -> dict[str, Any]:
-    content = place.read()
+def _unpickled(place: Place, content: bytes) -> dict[str, Any]:
     try:
         unpickled = _ArraysOnly(io.BytesIO(content), encoding="latin1").load()
     except Exception:  # a pickle can fail in any way

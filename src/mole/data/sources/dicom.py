@@ -11,7 +11,7 @@ from typing import IO, Any, BinaryIO, cast
 import numpy as np
 
 from mole.data.images import SUFFIXES as IMAGE_SUFFIXES
-from mole.data.places import Place, fingerprint
+from mole.data.places import FileMark, Place, fingerprint
 from mole.data.source import BadSampleError, Labels, Sample, Source
 from mole.data.sources.class_folders import Files, arrange
 from mole.data.sources.folder import file_names
@@ -59,25 +59,25 @@ def is_dicom(place: Place) -> bool:
     return place.name.lower().endswith(SUFFIX) or place.start(PREAMBLE + 4)[PREAMBLE:] == MAGIC
 
 
-def dicom_files(folder: Place, sizes: Mapping[str, int]) -> dict[str, int]:
+def dicom_files(folder: Place, files: Mapping[str, FileMark]) -> dict[str, FileMark]:
     """Those files of a folder that are DICOM."""
     possible = [
         path
-        for path, size in sizes.items()
+        for path, mark in files.items()
         if path.lower().endswith(SUFFIX)
-        or (size > PREAMBLE + 4 and not path.lower().endswith(IMAGE_SUFFIXES))
+        or (mark.size > PREAMBLE + 4 and not path.lower().endswith(IMAGE_SUFFIXES))
     ]
     with ThreadPoolExecutor(READERS) as readers:
         answers = readers.map(lambda path: is_dicom(folder.child(path)), possible)
-        return {path: sizes[path] for path, answer in zip(possible, answers, strict=True) if answer}
+        return {path: files[path] for path, answer in zip(possible, answers, strict=True) if answer}
 
 
-def open_dicom(place: Place, sizes: Mapping[str, int]) -> Source:
+def open_dicom(place: Place, files: Mapping[str, FileMark]) -> Source:
     """One DICOM file, or those of a folder; files without images, such as reports, are left out."""
     _check_installed(place)
     with ThreadPoolExecutor(READERS) as readers:
-        counts = readers.map(lambda path: _count_frames(_at(place, path)), sizes)
-        frames = {path: count for path, count in zip(sizes, counts, strict=True) if count}
+        counts = readers.map(lambda path: _count_frames(_at(place, path)), files)
+        frames = {path: count for path, count in zip(files, counts, strict=True) if count}
     if not frames:
         raise SourceError(f"{place.shown} has DICOM files without images: is it the right one?")
     if list(frames) == [place.path]:
@@ -85,8 +85,8 @@ def open_dicom(place: Place, sizes: Mapping[str, int]) -> Source:
     else:
         arranged, classes = arrange(place, frames)
     splits = {name: _split(place, files, frames) for name, files in arranged.items()}
-    used = {path: sizes[path] for path in frames}
-    return Source("DICOM", splits, classes, fingerprint(used), decodes=True)
+    used = {path: files[path] for path in frames}
+    return Source("DICOM", splits, classes, fingerprint(place, used), decodes=True)
 
 
 def _split(folder: Place, files: Files, frames: Mapping[str, int]) -> FrameSplit:

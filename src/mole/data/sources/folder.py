@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mole.data.images import SUFFIXES, ImageError, decode_image
-from mole.data.places import Place, fingerprint
+from mole.data.images import OTHER_SUFFIXES, SUFFIXES, ImageError, decode_image
+from mole.data.places import FileMark, Place, fingerprint
 from mole.data.source import BadSampleError, Labels, Sample, Source
 from mole.data.sources.class_folders import arrange
 from mole.errors import SourceError
@@ -38,9 +38,10 @@ class FileSplit:
         return self.folder.child(self.paths[index]).shown
 
 
-def open_folder(folder: Place, sizes: Mapping[str, int]) -> Source:
+def open_folder(folder: Place, files: Mapping[str, FileMark]) -> Source:
     """A folder of images."""
-    images = {path: size for path, size in sizes.items() if path.lower().endswith(SUFFIXES)}
+    images = {path: mark for path, mark in files.items() if path.lower().endswith(SUFFIXES)}
+    unread = [path for path in files if path.lower().endswith(OTHER_SUFFIXES)]
     if not images:
         raise SourceError(f"{folder.shown} has no images ({', '.join(SUFFIXES)}): is it the right folder?")
     arranged, classes = arrange(folder, images)
@@ -48,7 +49,10 @@ def open_folder(folder: Place, sizes: Mapping[str, int]) -> Source:
         name: FileSplit(folder, files.paths, files.labels, {"file_name": file_names(files.paths)})
         for name, files in arranged.items()
     }
-    return Source("image folder", splits, classes, fingerprint(images), decodes=True)
+    return Source(
+        "image folder", splits, classes, fingerprint(folder, images),
+        decodes=True, unread=tuple(folder.child(path).shown for path in unread),
+    )  # fmt: skip
 
 
 def file_names(paths: Sequence[str]) -> list[str]:

@@ -4,12 +4,12 @@ import gzip
 import re
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
-from mole.data.places import Place, fingerprint
+from mole.data.places import FileMark, Place, fingerprint
 from mole.data.source import Source
 from mole.data.sources.arrays import ArraySplit, array_split
 from mole.errors import SourceError
@@ -19,18 +19,18 @@ IDX_NAME = re.compile(r"(train|t10k|test)-(images|labels)[-.]idx[13]-ubyte(\.gz)
 BYTES = 8  # idx's number for its only type that MNIST uses
 
 
-def open_idx(folder: Place, sizes: Mapping[str, int]) -> Source:
+def open_idx(folder: Place, files: Iterable[str]) -> Source:
     """A folder of MNIST's files: train-images-idx3-ubyte(.gz) and so on."""
-    found = _find(folder, sizes)
+    found = {key: (place, place.read()) for key, place in _find(folder, files).items()}
     splits = {split: _split(found, split) for split in ("train", "test") if (split, "images") in found}
-    used = {place.path: sizes[place.path] for place in found.values()}
-    return Source("idx", splits, None, fingerprint(used))
+    used = {place.path: FileMark.of_content(content) for place, content in found.values()}
+    return Source("idx", splits, None, fingerprint(folder, used))
 
 
-def _find(folder: Place, sizes: Mapping[str, int]) -> dict[tuple[str, str], Place]:
+def _find(folder: Place, files: Iterable[str]) -> dict[tuple[str, str], Place]:
     """The file of each split's images and labels; where one lies there packed as well, the unpacked one."""
     found: dict[tuple[str, str], Place] = {}
-    for path in sorted(sizes, reverse=True):
+    for path in sorted(files, reverse=True):
         match = IDX_NAME.search(path)
         if not match:
             continue
@@ -44,14 +44,13 @@ def _find(folder: Place, sizes: Mapping[str, int]) -> dict[tuple[str, str], Plac
     return found
 
 
-def _split(found: Mapping[tuple[str, str], Place], split: str) -> ArraySplit:
+def _split(found: Mapping[tuple[str, str], tuple[Place, bytes]], split: str) -> ArraySplit:
     images, labels = found[split, "images"], found.get((split, "labels"))
-    return array_split(read_idx(images), None if labels is None else read_idx(labels), images.shown)
+    return array_split(_array(*images), None if labels is None else _array(*labels), images[0].shown)
 
 
-def read_idx(place: Place) -> npt.NDArray[np.uint8]:
+def _array(place: Place, content: bytes) -> npt.NDArray[np.uint8]:
     """The array in one idx file of bytes."""
-    content = place.read()
     try:
         if content[:2] == b"\x1f\x8b":
             content = gzip.decompress(content)

@@ -3,12 +3,12 @@
 import io
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import IO, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from mole.data.places import Place, fingerprint
+from mole.data.places import FileMark, Place, fingerprint
 from mole.data.source import Source
 from mole.data.sources.arrays import array_split
 from mole.errors import SourceError
@@ -20,12 +20,13 @@ _ROLES = {
     **dict.fromkeys(("y", "label", "labels", "target", "targets"), LABELS),
 }
 # A split's name stands alone in the array's, but for an x or y as in 'xtrain': 'latest' holds no 'test'.
-_SPLIT = re.compile(r"(?<![a-wz])(train|test|val(?:id(?:ation)?)?)(?![a-wz])")
+_SPLIT = re.compile(r"(?<![a-wz])(train|test|dev|val(?:id(?:ation)?)?)(?![a-wz])")
 
 
 def open_npz(place: Place) -> Source:
     """Arrays named x_train, y_train, x_test, ... (or images, train_images, train_labels, ...)."""
-    arrays = _load(place, ".npz")
+    content = place.read()
+    arrays = _load(place, ".npz", io.BytesIO(content))
     if not isinstance(arrays, dict):
         raise SourceError(f"{place.shown} holds one array and not several: name it .npy")
     classes = arrays.pop("classes", None)
@@ -39,23 +40,30 @@ def open_npz(place: Place) -> Source:
     }
     is_text = classes is not None and classes.dtype.kind == "U"
     names = tuple(map(str, classes.reshape(-1))) if is_text else None
-    return Source("npz", splits, names, fingerprint({place.path: place.size()}))
+    return Source("npz", splits, names, _fingerprint(place, FileMark.of_content(content)))
 
 
 def open_npy(place: Place) -> Source:
-    """One array, as a split 'train' without labels."""
-    values = _load(place, ".npy")
+    """One array, as a split 'train' without labels; on a local disk it is mapped, not loaded."""
+    if place.is_local:
+        values, mark = _load(place, ".npy", place.path, mmap_mode="r"), place.mark()
+    else:
+        content = place.read()
+        values, mark = _load(place, ".npy", io.BytesIO(content)), FileMark.of_content(content)
     if isinstance(values, dict):
         raise SourceError(f"{place.shown} holds several arrays and not one: name it .npz")
     split = array_split(values, None, place.shown)
-    return Source("npy", {"train": split}, None, fingerprint({place.path: place.size()}))
+    return Source("npy", {"train": split}, None, _fingerprint(place, mark))
 
 
-def _load(place: Place, kind: str) -> Any:
+def _fingerprint(place: Place, mark: FileMark) -> str:
+    return fingerprint(place, {place.path: mark})
+
+
+def _load(place: Place, kind: str, file: str | IO[bytes], mmap_mode: Literal["r"] | None = None) -> Any:
     """An array, or a dictionary of them."""
-    content = place.read()
     try:
-        loaded = np.load(io.BytesIO(content), allow_pickle=False)
+        loaded = np.load(file, mmap_mode=mmap_mode, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return loaded
         with loaded:

@@ -1,9 +1,9 @@
 """Tables with a column of images, as splits: what Parquet files and saved data sets hold."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +17,45 @@ LABELS = ("label", "labels", "fine_label", "class", "target")
 IMAGES = ("image", "img", "images", "pixels", "x")
 
 
+class Table(Protocol):
+    """What is used of a table: that of pyarrow, or one that is on disk."""
+
+    schema: pa.Schema
+    num_rows: int
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of all columns."""
+
+    def __getitem__(self, name: str) -> pa.ChunkedArray: ...
+
+
+class FurtherColumns(Mapping[str, Sequence[Any]]):
+    """Some columns of a table, none of which is read before it is asked for."""
+
+    def __init__(self, table: Table, names: Sequence[str]) -> None:
+        self._table, self._names = table, names
+
+    def __getitem__(self, name: str) -> pa.ChunkedArray:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._table[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 @dataclass(frozen=True)
 class TableSplit:
     """A split whose samples are the rows of a table."""
 
-    table: pa.Table
+    table: Table
     image: str
     label: str | None
     labels: Labels | None
@@ -30,8 +64,8 @@ class TableSplit:
     @property
     def extra(self) -> Mapping[str, Sequence[Any]]:
         """Every column but the image and the label."""
-        names = [name for name in self.table.column_names if name not in (self.image, self.label)]
-        return {name: self.table[name] for name in names}
+        names = self.table.column_names
+        return FurtherColumns(self.table, [name for name in names if name not in (self.image, self.label)])
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -48,26 +82,18 @@ class TableSplit:
         return f"row {index} of {self.shown}"
 
 
-def table_source(
-    kind: str, tables: Mapping[str, Sequence[pa.Table]], shown: str, fingerprint: str
-) -> Source:
-    """A source from the tables of each split."""
+def table_source(kind: str, tables: Mapping[str, Table], shown: str, fingerprint: str) -> Source:
+    """A source from the table of each split."""
     splits: dict[str, Split] = {}
     classes = None
-    for name, parts in tables.items():
-        try:
-            table = pa.concat_tables(parts)
-        except pa.ArrowException:
-            raise SourceError(
-                f"{shown}: the files of split '{name}' differ in their columns: give files of one data set"
-            ) from None
+    for name, table in tables.items():
         split = table_split(table, f"{shown} ({name})")
         splits[name] = split
         classes = classes or class_names(table.schema, split.label)
     return Source(kind, splits, classes, fingerprint, decodes=True)
 
 
-def table_split(table: pa.Table, shown: str) -> TableSplit:
+def table_split(table: Table, shown: str) -> TableSplit:
     """A split from a table, with its image and label columns found by type and name."""
     image = _image_column(table.schema, shown)
     label = next((name for name in LABELS if name in table.column_names and name != image), None)
