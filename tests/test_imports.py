@@ -104,6 +104,11 @@ def test_nothing_imports_the_command_line():
         assert offenders(part, ("mole.cli",)) == []
 
 
+def test_what_reports_progress_is_said_once():
+    said = [file.name for file in SOURCE.rglob("*.py") if "Callable[[int, int], None]" in code_of(file)]
+    assert said == ["progress.py"]
+
+
 def test_that_the_boundary_tests_can_fail():
     assert offenders("keys", ("pyrage",)) == ["age.py imports pyrage"]
     assert offenders("torch", ("torch",))

@@ -2,16 +2,16 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
+from mole.progress import Progress
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no remarks.")]
-
-Progress = Callable[[int, int], None]
 
 
 def say(text: str, *, quiet: bool = False) -> None:

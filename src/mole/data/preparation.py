@@ -4,7 +4,7 @@ Nothing is guessed: a sample whose shape is not the layer's is refused, unless t
 change it. What was done is recorded, so that the developer can do the same to its own data.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -89,10 +89,6 @@ class Preparation:
         if self.normalisation is not None:
             values = self.normalisation.undo(values)
         return np.clip(np.rint(values * 255), 0, 255).astype(np.uint8)
-
-    def recorded(self) -> dict[str, Any]:
-        """What the manifest says about it."""
-        return asdict(self)
 
     def _channels_first(self, values: npt.NDArray[Any], axes: str) -> npt.NDArray[Any]:
         if axes == "hw":

@@ -4,7 +4,6 @@ Each worker opens the source and the store itself, so both must be reachable fro
 travels sealed; what opens it is held by one actor and goes to the workers from memory to memory.
 """
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,8 +18,7 @@ from mole.files.store import Store, open_store
 from mole.keys import MorphKey
 from mole.keys.transport import Parcel, open_key, seal_key
 from mole.layer import FirstLayer
-
-Progress = Callable[[int, int], None]
+from mole.progress import Progress
 
 
 @dataclass(frozen=True)

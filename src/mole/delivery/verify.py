@@ -11,8 +11,7 @@ from mole.delivery.manifest import Manifest
 from mole.delivery.probes import load_probes, probe_error
 from mole.errors import MoleError
 from mole.files.store import Store, digest_of
-
-Progress = Callable[[int, int], None]
+from mole.progress import Progress, no_progress
 
 
 class Check(NamedTuple):
@@ -23,7 +22,7 @@ class Check(NamedTuple):
     detail: str
 
 
-def verify(store: Store, *, progress: Progress = lambda done, total: None) -> list[Check]:
+def verify(store: Store, *, progress: Progress = no_progress) -> list[Check]:
     """Check everything about a delivery that can be checked without the key.
 
     Raises:

@@ -9,9 +9,8 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, Dataset
 
 from mole.errors import ParameterError
+from mole.progress import Progress, no_progress
 from mole.torch.batches import check_key, device_of, in_order, logits_of, samples_and_labels, shuffled
-
-Progress = Callable[[int, int], None]
 
 
 class Score(NamedTuple):
@@ -41,7 +40,7 @@ def train(
     device: str | None = None,
     validation: Dataset[Any] | None = None,
     workers: int = 0,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = no_progress,
     on_epoch: Callable[[Epoch], None] = lambda epoch: None,
 ) -> tuple[Epoch, ...]:
     """Train a model in place, with Adam and a learning rate that rises and falls once.
