@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+TEMPORARY = ".part"  # how names of unfinished files end
+
 
 @contextmanager
 def written_beside(path: Path) -> Iterator[Path]:
     """A temporary path in the same folder that takes the place of `path` when all went well."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
         yield temporary
         _flush(temporary)
@@ -26,7 +28,7 @@ def write_secret(path: Path, content: bytes) -> None:
     It appears under its name at once and complete: as a second name of a finished file. A file that is
     there already is never touched: `FileExistsError` then.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
         _write_new(temporary, content)
         try:
