@@ -34,7 +34,13 @@ def test_the_provider_loads_nothing_heavy():
 
 
 def test_the_command_loads_nothing_heavy():
-    assert heavy_modules_after("import mole.cli") == "[]"
+    assert heavy_modules_after("import mole.cli.app") == "[]"
+
+
+def test_the_commands_entry_loads_next_to_nothing():
+    """So that Ctrl-C is heard from the start."""
+    program = "import mole.cli, sys; print([name for name in ('numpy', 'typer') if name in sys.modules])"
+    assert heavy_modules_after(program) == "[]\n[]"
 
 
 def test_that_the_test_above_can_fail():

@@ -7,18 +7,17 @@ import numpy as np
 import typer
 
 from mole.cli.output import JsonOption, QuietOption, progress_bar, show
+from mole.cli.places import ForceOption, check_output
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
 from mole.errors import DeliveryError
+from mole.files.addresses import reason_of
 from mole.files.beside import written_beside
 
 DeliveryArgument = Annotated[str, typer.Argument(help="A delivery: a folder or a URL.")]
 
 
 def verify(delivery: DeliveryArgument, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Check every byte and row of a delivery, and that its layer fits its data. Needs no key.
-
-    Example: mole verify delivery
-    """
+    """Check every byte and row of a delivery, and that its layer fits its data. Needs no key."""
     from mole.delivery.verify import verify as check_delivery  # noqa: PLC0415  (loads pyarrow)
     from mole.files.store import open_store  # noqa: PLC0415
 
@@ -38,20 +37,17 @@ def recover(
     out: Annotated[Path, typer.Option("--out", "-o", help="An .npz file to write.")] = Path(
         "recovered.npz"
     ),
+    force: ForceOption = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Get the images back from a delivery, in the order of your data: arrays x_<split> and y_<split>.
-
-    Example: mole recover delivery --key provider.key --out recovered.npz
-    """
+    """Get the images back from a delivery, in the order of your data: arrays x_<split> and y_<split>."""
     from mole.delivery.recover import recover as recover_arrays  # noqa: PLC0415  (loads pyarrow)
     from mole.files.store import open_store  # noqa: PLC0415
 
-    if out.exists():
-        raise DeliveryError(f"{out} exists already: choose another name")
+    check_output(out, force=force)
     opened = open_key(key, passphrase_file, identity)
     with progress_bar("Recovering", quiet=quiet) as progress:
         arrays = recover_arrays(open_store(delivery), opened, progress=progress)
@@ -59,6 +55,6 @@ def recover(
         with written_beside(out) as temporary, temporary.open("wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
     except OSError as error:
-        raise DeliveryError(f"{out} can not be written: {error.strerror}") from None
+        raise DeliveryError(f"{out} can not be written: {reason_of(error)}") from None
     facts = {name: array.shape for name, array in arrays.items()}
     show({"recovered": str(out), **facts}, as_json=as_json)
