@@ -10,19 +10,15 @@ import pyrage
 import pytest
 
 import mole
+from command import MOLE, call, right, run
 
+WITHOUT_PYTORCH = """
+import sys
+sys.modules["torch"] = None
+from mole.cli import main
+main()
+"""
 IDENTITY = pyrage.x25519.Identity.generate()
-
-
-def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [Path(sys.executable).with_name("mole"), *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +32,11 @@ def files(tmp_path_factory) -> Path:
     key.save(folder / "passphrase.key", "open sesame")
     (folder / "identity.txt").write_text(f"{IDENTITY}\n")
     (folder / "passphrase.txt").write_text("open sesame\n")
-    (folder / "wrong.txt").write_text("open barley\n")
-    (folder / "empty.txt").write_text("")
     return folder
 
 
 def test_info_of_a_first_layer(files):
-    done = run("info", "first-layer.safetensors", cwd=files)
+    done = run("info", "first-layer.safetensors", cwd=files)  # as a person would: in a process of its own
     assert done.returncode == 0
     assert done.stderr == ""
     assert done.stdout.splitlines()[:4] == [
@@ -54,7 +48,7 @@ def test_info_of_a_first_layer(files):
 
 
 def test_info_of_an_augmented_layer_as_json(files):
-    done = run("info", "--json", "augmented-layer.safetensors", cwd=files)
+    done = call("info", "--json", "augmented-layer.safetensors", cwd=files)
     facts = json.loads(done.stdout)
     assert facts["what"] == "augmented layer"
     assert facts["bytes"] == 36 * 32 * 4
@@ -62,56 +56,96 @@ def test_info_of_an_augmented_layer_as_json(files):
 
 
 @pytest.mark.parametrize(
-    "call",
+    "arguments",
     [
         ["recipient.key", "--identity", "identity.txt"],
         ["passphrase.key", "--passphrase-file", "passphrase.txt"],
     ],
 )
-def test_info_of_a_key_shows_its_fingerprint_and_no_secret(files, call):
-    done = run("info", *call, cwd=files)
+def test_info_of_a_key_shows_its_fingerprint_and_no_secret(files, arguments):
+    done = call("info", *arguments, cwd=files)
     key = mole.MorphKey.generate((1, 6, 6), kappa=2, insecure_seed=bytes(range(32)))
     assert done.returncode == 0, done.stderr
     assert key.fingerprint in done.stdout
     assert bytes(range(32)).hex() not in done.stdout + done.stderr
 
 
+def test_info_of_a_checkpoint_needs_no_pytorch(files, tmp_path):
+    torch = pytest.importorskip("torch")
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 2, 3, bias=False), torch.nn.Flatten(), torch.nn.Linear(32, 3)
+    )
+    mole.torch.attach(model, mole.load(files / "augmented-layer.safetensors"))
+    facts = mole.torch.CheckpointFacts("my:network", (1, 6, 6), 3, ("cat", "dog", "bird"))
+    mole.torch.save_checkpoint(tmp_path / "model.safetensors", model, facts)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PYTORCH, "info", "model.safetensors", "--json"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "what": "checkpoint",
+        "network": "my:network",
+        "input shape": [1, 6, 6],
+        "classes": 3,
+        "class names": ["cat", "dog", "bird"],
+        "augmented layer": "0",
+        "key fingerprint": mole.load(files / "augmented-layer.safetensors").key_fingerprint,
+        "tensors": len(model.state_dict()),
+        "numbers": sum(tensor.numel() for tensor in model.state_dict().values()),
+        "bytes": sum(tensor.nbytes for tensor in model.state_dict().values()),
+    }
+    (tmp_path / "model.safetensors").write_bytes((tmp_path / "model.safetensors").read_bytes()[:-1] + b"x")
+    assert "is damaged" in call("info", "model.safetensors", cwd=tmp_path).stderr
+
+
 @pytest.mark.parametrize(
-    ("call", "sentence"),
+    "arguments",
     [
-        (["missing"], "missing can not be read: No such file or directory"),
-        (["identity.txt"], "identity.txt is not a layer file, or it is cut off"),
-        (["recipient.key"], "recipient.key is encrypted for age recipients: give an identity"),
-        (["passphrase.key"], "passphrase.key needs a passphrase: give --passphrase-file"),
-        (["passphrase.key", "--passphrase-file", "wrong.txt"], "the passphrase is wrong"),
-        (["passphrase.key", "--passphrase-file", "empty.txt"], "empty.txt has no passphrase"),
-        (["passphrase.key", "--passphrase-file", "nowhere"], "nowhere can not be read"),
-        (["."], ". has no manifest.json: it is no delivery"),
+        ["train", "delivery"],
+        ["predict", "model.safetensors", "requests"],
+        ["demo"],
+        ["export-layer", "small_vgg", "--input-shape", "1x8x8"],
+        ["export-layer", "weights.pt", "--input-shape", "1x8x8"],
+        ["analyze", "--shape", "1x8x8", "--model", "small_vgg"],
     ],
+    ids=lambda arguments: " ".join(arguments[:2]),
 )
-def test_a_mistake_is_one_sentence_and_no_traceback(files, call, sentence):
-    done = run("info", *call, cwd=files)
+def test_without_pytorch_the_extra_is_named(tmp_path, arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PYTORCH, *arguments],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.startswith("mole: ")
-    assert sentence in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr == "mole: mole.torch needs PyTorch: pip install 'morphed-learning[torch]'\n"
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_wrong_call_has_its_own_exit_code(files):
-    assert run("nonsense", cwd=files).returncode == 2
-    assert run("info", cwd=files).returncode == 2
-    assert run("info", "--nonsense", "x", cwd=files).returncode == 2
+def test_info_of_what_lies_behind_a_url(files):
+    local = right("info", f"file://{files}/first-layer.safetensors", cwd=files)
+    assert local == right("info", "first-layer.safetensors", cwd=files)
+    done = call("info", "memory://nowhere", cwd=files)
+    assert (
+        done.stderr
+        == "mole: memory://nowhere has no manifest.json: it is no delivery, or it is unfinished\n"
+    )
+
+
+def test_no_message_shows_a_password(files):
+    done = call("info", "ftp://me:sesame@127.0.0.1:1/delivery", cwd=files)
+    assert done.returncode == 1
+    assert "ftp://me:***@127.0.0.1:1/delivery" in done.stderr
+    assert "sesame" not in done.stderr
 
 
 def test_a_full_disk_is_one_sentence(files):
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
-    command = [Path(sys.executable).with_name("mole"), "info", "first-layer.safetensors"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            command, cwd=files, stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
+            [MOLE, "info", "first-layer.safetensors"],
+            cwd=files, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == "mole: the output can not be written: No space left on device\n"
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mole
+from command import Done, call
 from mole.analysis import PRESETS, Figure, LayerSizes, Setting, figures_of
 
 ROOT = Path(__file__).parents[1]
@@ -31,11 +32,8 @@ def tiny():
 """
 
 
-def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [Path(sys.executable).with_name("mole"), "analyze", *map(str, arguments)],
-        cwd=cwd, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
-    )  # fmt: skip
+def run(*arguments: object, cwd: Path) -> Done:
+    return call("analyze", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +49,7 @@ def place(tmp_path_factory) -> Path:
     return folder
 
 
-def figures(done: subprocess.CompletedProcess[str]) -> dict[str, dict]:
+def figures(done: Done) -> dict[str, dict]:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return {figure["name"]: figure for figure in json.loads(done.stdout)["figures"]}
@@ -150,30 +148,30 @@ def test_a_model_with_a_layers_file_is_counted_too(place):
 
 
 @pytest.mark.parametrize(
-    ("call", "sentence"),
+    ("arguments", "code", "sentence"),
     [
-        ([], "say which first layer: give one of --layer, --shape and --preset"),
-        (["--layer", "first-layer.safetensors", "--preset", "cifar-vgg16"], "give one of"),
-        (["--shape", "3x32x32"], "--shape is not enough: add --channels"),
-        (["--shape", "3,32,32", "--channels", 4], "write it as 3x32x32"),
-        (["--shape", "3x4x4", "--channels", 4, "--kernel", 5], "a kernel of side 5 does not fit"),
-        (["--layer", "first-layer.safetensors", "--channels", 4], "--channels belongs to --shape"),
-        (["--layer", "missing"], "missing can not be read"),
-        (["--layer", "text.txt"], "text.txt is not a layer file"),
-        (["--layer", "augmented-layer.safetensors"], "a first layer is needed here"),
-        (["--preset", "lenet"], "there is no preset 'lenet': use cifar-vgg16 or imagenet-resnet152"),
-        (["--preset", "cifar-vgg16", "--model", "vgg16"], "give one"),
-        ([*CIFAR, "--model", "vgg16", "--network-macs", 5], "give one"),
-        ([*CIFAR, "--kappa", 7], "kappa = 7 does not divide the 3072 elements"),
-        ([*CIFAR, "--sigma", 1.5], "give a number between 0 and 1"),
-        ([*CIFAR, "--model", "lenet"], "no built-in network 'lenet'"),
-        ([*CIFAR, "--model", "network:missing"], "has no function 'missing'"),
-        (["--shape", "1x8x8", "--channels", 2, "--model", "network:tiny"], "can not be counted"),
+        ([], 2, "say which first layer: give one of --layer, --shape and --preset"),
+        (["--layer", "first-layer.safetensors", "--preset", "cifar-vgg16"], 2, "give one of"),
+        (["--shape", "3x32x32"], 2, "--shape is not enough: add --channels"),
+        (["--shape", "3,32,32", "--channels", 4], 2, "write it as 3x32x32"),
+        (["--shape", "3x4x4", "--channels", 4, "--kernel", 5], 1, "a kernel of side 5 does not fit"),
+        (["--layer", "first-layer.safetensors", "--channels", 4], 2, "--channels belongs to --shape"),
+        (["--layer", "missing"], 1, "missing can not be read"),
+        (["--layer", "text.txt"], 1, "text.txt is not a layer file"),
+        (["--layer", "augmented-layer.safetensors"], 1, "a first layer is needed here"),
+        (["--preset", "lenet"], 2, "there is no preset 'lenet': use cifar-vgg16 or imagenet-resnet152"),
+        (["--preset", "cifar-vgg16", "--model", "vgg16"], 2, "give one"),
+        ([*CIFAR, "--model", "vgg16", "--network-macs", 5], 2, "give one"),
+        ([*CIFAR, "--kappa", 7], 1, "kappa = 7 does not divide the 3072 elements"),
+        ([*CIFAR, "--sigma", 1.5], 1, "give a number between 0 and 1"),
+        ([*CIFAR, "--model", "lenet"], 1, "no built-in network 'lenet'"),
+        ([*CIFAR, "--model", "network:missing"], 1, "has no function 'missing'"),
+        (["--shape", "1x8x8", "--channels", 2, "--model", "network:tiny"], 1, "can not be counted"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_no_traceback(place, call, sentence):
-    done = run(*call, cwd=place)
-    assert done.returncode == 1
+def test_a_mistake_is_one_sentence_and_no_traceback(place, arguments, code, sentence):
+    done = run(*arguments, cwd=place)
+    assert done.returncode == code
     assert done.stdout == ""
     assert done.stderr.startswith("mole: ")
     assert sentence in done.stderr
@@ -181,10 +179,10 @@ def test_a_mistake_is_one_sentence_and_no_traceback(place, call, sentence):
 
 
 @pytest.mark.parametrize(
-    "call", [[*CIFAR, "--images", 0], [*CIFAR, "--images", 10**400], ["--shape"], ["--kappa", "one"]]
+    "arguments", [[*CIFAR, "--images", 0], [*CIFAR, "--images", 10**400], ["--shape"], ["--kappa", "one"]]
 )
-def test_a_wrong_call_has_its_own_exit_code(place, call):
-    assert run(*call, cwd=place).returncode == 2
+def test_a_wrong_call_has_its_own_exit_code(place, arguments):
+    assert run(*arguments, cwd=place).returncode == 2
 
 
 # The document --------------------------------------------------------------------------------------------

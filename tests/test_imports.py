@@ -34,7 +34,13 @@ def test_the_provider_loads_nothing_heavy():
 
 
 def test_the_command_loads_nothing_heavy():
-    assert heavy_modules_after("import mole.cli") == "[]"
+    assert heavy_modules_after("import mole.cli.app") == "[]"
+
+
+def test_the_commands_entry_loads_next_to_nothing():
+    """So that Ctrl-C is heard from the start."""
+    program = "import mole.cli, sys; print([name for name in ('numpy', 'typer') if name in sys.modules])"
+    assert heavy_modules_after(program) == "[]\n[]"
 
 
 def test_that_the_test_above_can_fail():
@@ -117,6 +123,11 @@ def test_nothing_imports_the_command_line():
     others = [path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or path.is_dir()]
     for part in sorted({*others} - {"cli", "__pycache__"}):
         assert offenders(part, ("mole.cli",)) == []
+
+
+def test_what_reports_progress_is_said_once():
+    said = [file.name for file in SOURCE.rglob("*.py") if "Callable[[int, int], None]" in code_of(file)]
+    assert said == ["progress.py"]
 
 
 def test_that_the_boundary_tests_can_fail():

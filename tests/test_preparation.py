@@ -167,12 +167,7 @@ def test_plain_is_normalised_from_a_scale_of_0_to_1(rng, dtype, normalisation):
     np.testing.assert_allclose(plain, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_for_layer_and_what_is_recorded():
+def test_what_a_layer_asks_for():
     layer = FirstLayer.conv(np.ones((2, 3, 3, 3)), None, input_shape=(3, 8, 8), normalisation=IMAGENET)
-    recorded = Preparation.for_layer(layer, mode="RGB", resize="crop").recorded()
-    assert recorded == {
-        "input_shape": (3, 8, 8),
-        "normalisation": {"mean": IMAGENET.mean, "std": IMAGENET.std},
-        "mode": "RGB",
-        "resize": "crop",
-    }
+    asked = Preparation.for_layer(layer, mode="RGB", resize="crop")
+    assert asked == Preparation((3, 8, 8), IMAGENET, mode="RGB", resize="crop")

@@ -1,8 +1,11 @@
 """The Ray engine gives the same rows as the local one, on a Ray of this machine."""
 
+import contextlib
 import json
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,8 +14,9 @@ import pytest
 
 import mole
 from deliveries import make_key, make_layer, write_npz
+from mole.delivery.ray_engine import check_ray
 from mole.delivery.verify import verify
-from mole.errors import KeyFileError
+from mole.errors import DeliveryError, KeyFileError
 from mole.files.store import LocalStore
 from mole.keys.transport import Parcel, open_key, seal_key
 
@@ -29,6 +33,56 @@ def test_a_key_travels_sealed(rng):
         assert bytes(32).hex().encode() not in parcel.box
         with pytest.raises(KeyFileError, match="changed on its way"):
             open_key(Parcel(bytes(32), parcel.box))
+
+
+@contextlib.contextmanager
+def server(answer: bytes):
+    """Something that listens, waits for a first word, and answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve():
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(100)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+        thread.join()
+
+
+def test_an_address_is_tried_before_any_work():
+    with (
+        server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as dashboard,
+        pytest.raises(DeliveryError, match=r"what answers at .* is no Ray"),
+    ):
+        check_ray(dashboard)
+    with pytest.raises(DeliveryError, match=f"no Ray answers at {dashboard}: Connection refused"):
+        check_ray(dashboard)
+    for address in ("host", "host:", ":6379", "host:port"):
+        with pytest.raises(DeliveryError, match=f"'{address}' is no address of a Ray cluster"):
+            check_ray(address)
+    with pytest.raises(DeliveryError, match=r"no Ray answers at nowhere\.invalid:6379: "):
+        check_ray("nowhere.invalid:6379")
+
+
+REAL = """
+import ray
+from mole.delivery.ray_engine import check_ray
+ray.init(log_to_driver=False, logging_level="error", include_dashboard=False, num_cpus=1)
+check_ray(ray.get_runtime_context().gcs_address)
+ray.shutdown()
+print("it answers")
+"""
+
+
+def test_a_real_ray_answers():
+    pytest.importorskip("ray")
+    done = subprocess.run(
+        [sys.executable, "-c", REAL], capture_output=True, text=True, check=False, timeout=240
+    )
+    assert done.stdout == "it answers\n", done.stderr
 
 
 def test_both_engines_give_the_same_bytes(tmp_path):

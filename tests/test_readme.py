@@ -2,11 +2,16 @@
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+
+from mole.delivery.ledger import Entry
+from mole.files.sealed import read_metadata
+from mole.torch import CheckpointFacts, save_checkpoint
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -93,6 +98,22 @@ def test_links_lead_somewhere(document):
     targets = re.findall(r"\]\(([^)#]+)\)", path.read_text())
     for target in targets:
         assert target.startswith("https://") or (path.parent / target).exists(), target
+
+
+def documented(heading: str) -> list[str]:
+    """The names in the first table below a heading of docs/format.md."""
+    section = (ROOT / "docs" / "format.md").read_text().split(f"# {heading}\n")[1]
+    table = re.search(r"\|---\|---\|\n((?:\|.*\n)+)", section)
+    assert table is not None
+    cells = [line.split("|")[1] for line in table[1].splitlines()]
+    return [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+
+
+def test_the_documented_fields_of_ledger_and_checkpoint_are_the_real_ones(tmp_path):
+    assert documented("Ledger") == [field.name for field in fields(Entry)]
+    model = torch.nn.Linear(4, 2)
+    save_checkpoint(tmp_path / "m", model, CheckpointFacts("mine", (4,), 2))
+    assert set(documented("Checkpoint (version 1)")) == set(read_metadata(tmp_path / "m")) - {"sha256"}
 
 
 def test_every_dependency_has_its_reason():

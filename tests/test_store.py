@@ -8,7 +8,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from mole.errors import DeliveryError, MissingExtraError
+from mole.errors import DeliveryError, LayerFileError, MissingExtraError
 from mole.files.store import LocalStore, RemoteStore, digest_of, open_store
 
 
@@ -49,6 +49,27 @@ def test_a_function_that_fails_leaves_nothing(store):
     with pytest.raises(DeliveryError, match="data/layer can not be written: No space left on device"):
         store.make("data/layer", fail)
     assert store.names() == set()
+
+
+def test_no_message_shows_the_name_of_a_file_beside(store):
+    def fail_as_arrow_does(path):
+        raise OSError(errno.ENOSPC, f"writing to '{path.parent / f'.{path.name}.0a1b2c3d.part'}' failed")
+
+    def fail_as_our_own_files_do(path):
+        raise LayerFileError(f"{path} can not be written: No space left on device")
+
+    for fail in (fail_as_arrow_does, fail_as_our_own_files_do):
+        with pytest.raises(DeliveryError) as caught:
+            store.make("data/layer", fail)
+        assert str(caught.value).endswith("data/layer can not be written: No space left on device")
+        assert ".part" not in str(caught.value)
+
+
+def test_what_file_managers_leave_is_not_there(store):
+    store.write("manifest.json", b"{}")
+    for name in (".DS_Store", "Thumbs.db", "data/.DS_Store", "data/other.db"):
+        store.write(name, b"icons")
+    assert store.names() == {"manifest.json", "data/other.db"}
 
 
 def test_removing_twice_is_fine(store):

@@ -1,5 +1,6 @@
 """The developer trains, saves, loads and predicts on deliveries."""
 
+import math
 import sys
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ from mole.torch import (
 )
 from mole.torch.loading import load_model, load_weights
 from mole.torch.networks import NETWORKS, build_network
+from mole.torch.unfinished import Unfinished
+from mole.torch.weight_files import first_layer_of_file
 
 SHAPE, CLASSES = (1, 12, 12), ("rows", "columns", "chequers", "cross")
 GLYPHS = np.array([
@@ -178,6 +181,71 @@ def test_the_same_seed_gives_the_same_network(setting, workers):
     assert other != one
 
 
+class StopError(Exception):
+    """Somebody pulls the plug."""
+
+
+def interrupted(setting, unfinished, *, after, **choices):
+    """A training that stops after so many epochs."""
+    model = network()
+    attach(model, setting.layer)
+
+    def stop(epoch):
+        if epoch.number == after:
+            raise StopError
+
+    with pytest.raises(StopError):
+        train(model, setting.train, unfinished=unfinished, on_epoch=stop, **choices)
+
+
+def test_an_interrupted_training_ends_as_if_it_had_never_stopped(setting, tmp_path):
+    choices = {**COURSE, "epochs": 4, "validation": setting.test}
+    unfinished = Unfinished(tmp_path / "kept", {"seed": 7})
+    whole = network()
+    attach(whole, setting.layer)
+    expected = train(whole, setting.train, **choices)
+    interrupted(setting, unfinished, after=1, **choices)
+    interrupted(setting, unfinished, after=3, **choices)
+    assert unfinished.epochs() == 3
+    assert unfinished.path.stat().st_size < setting.layer.matrix.nbytes  # the large part is not in it
+    resumed, seen = network(seed=1), []
+    attach(resumed, setting.layer)
+    history = train(resumed, setting.train, unfinished=unfinished, on_epoch=seen.append, **choices)
+    assert history == expected
+    assert [epoch.number for epoch in seen] == [4]
+    weights, resumed_weights = whole.state_dict(), resumed.state_dict()
+    assert all(torch.equal(weights[name], resumed_weights[name]) for name in weights)
+    unfinished.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_another_training_is_refused(setting, tmp_path):
+    path = tmp_path / "kept"
+    choices = {**COURSE, "epochs": 2}
+    interrupted(setting, Unfinished(path, {"seed": 7, "network": "a"}), after=1, **choices)
+    model = network()
+    attach(model, setting.layer)
+    for training, message in (
+        ({"seed": 8, "network": "a"}, "another seed: repeat that call, or begin anew with --force"),
+        ({"seed": 8, "network": "b"}, "another seed and another network"),
+    ):
+        with pytest.raises(FileError, match=message):
+            train(model, setting.train, unfinished=Unfinished(path, training), **choices)
+        assert Unfinished(path, training, replace=True).read() is None
+    other = build_network("small_resnet", SHAPE, 4)
+    with pytest.raises(FileError, match="kept does not fit the model"):
+        train(other, setting.train, unfinished=Unfinished(path, {"seed": 7, "network": "a"}), **choices)
+    content = torch.load(path, weights_only=True)
+    torch.save({**content, "optimizer": {}}, path)
+    with pytest.raises(FileError, match="kept does not fit this network"):
+        train(model, setting.train, unfinished=Unfinished(path, {"seed": 7, "network": "a"}), **choices)
+    path.write_text("no training")
+    with pytest.raises(FileError, match="kept is damaged, or no training of this version"):
+        train(model, setting.train, unfinished=Unfinished(path, {"seed": 7}), **choices)
+    with pytest.raises(FileError, match="can not be written"):
+        Unfinished(tmp_path / "nowhere" / "kept", {}).keep({})
+
+
 def test_a_checkpoint_needs_no_delivery(setting, trained, tmp_path):
     model, _ = trained
     path = tmp_path / "model.safetensors"
@@ -213,8 +281,15 @@ def test_a_checkpoint_of_somebodys_own_network(setting, tmp_path):
     save_checkpoint(path, model, CheckpointFacts("my:own", SHAPE, 4))
     samples = torch.randn(2, *SHAPE)
     assert torch.equal(load_checkpoint(path, own()).model(samples), model(samples))
-    with pytest.raises(FileError, match="'my:own', not a built-in one: give the model"):
+    with pytest.raises(FileError, match=r"'my:own', not a built-in one: give it \(model=, or --network"):
         load_checkpoint(path)
+
+    def factory(facts):
+        return nn.Sequential(
+            nn.Flatten(), nn.Linear(math.prod(facts.input_shape), 8), nn.ReLU(), nn.Linear(8, facts.classes)
+        )
+
+    assert torch.equal(load_checkpoint(path, factory).model(samples), model(samples))
     with pytest.raises(FileError, match=r"own\.safetensors does not hold a usable network"):
         load_checkpoint(path, network())
 
@@ -395,10 +470,74 @@ def test_weights_from_files(tmp_path):
     torch.save({"state_dict": model.state_dict(), "epoch": 3}, tmp_path / "two.pth")
     save_file(model.state_dict(), tmp_path / "three.safetensors")
     save_checkpoint(tmp_path / "four.safetensors", model, FACTS)
-    for name in ("one.pt", "two.pth", "three.safetensors", "four.safetensors"):
+    torch.save({"model": model.state_dict(), "optimizer": {"state": {}}}, tmp_path / "five.pt")
+    torch.save({"model": {"state_dict": model.state_dict()}}, tmp_path / "six.pt")
+    for name in (
+        "one.pt", "two.pth", "three.safetensors", "four.safetensors", "five.pt", "six.pt",
+    ):  # fmt: skip
         other = network(seed=2).eval()
         load_weights(other, tmp_path / name)
         assert torch.equal(other(samples), model(samples))
+
+
+def test_a_first_layer_from_a_file_of_weights(tmp_path, rng):
+    from safetensors.torch import save_file
+
+    def tensor(*shape):
+        return torch.from_numpy(rng.normal(size=shape).astype(np.float32))
+
+    weights = {
+        "stem.weight": tensor(6, 3, 3, 3), "stem.bias": tensor(6), "body.weight": tensor(8, 6, 3, 3),
+        "head.weight": tensor(10, 8),
+    }  # fmt: skip
+    save_file(weights, tmp_path / "sorted.safetensors")  # body comes first in it
+    torch.save({"model": weights, "epoch": 1}, tmp_path / "nested.pt")
+    for file in ("sorted.safetensors", "nested.pt"):
+        name, layer = first_layer_of_file(tmp_path / file, (3, 8, 8), stride=2, padding=1)
+        assert name == "stem.weight"
+        assert np.array_equal(layer.weight, weights["stem.weight"].numpy())
+        assert np.array_equal(layer.bias, weights["stem.bias"].numpy())
+        assert (layer.stride, layer.padding, layer.groups) == ((2, 2), ((1, 1), (1, 1)), 1)
+    name, layer = first_layer_of_file(tmp_path / "nested.pt", (2, 4))
+    assert (name, layer.kind) == ("head.weight", "linear")
+
+
+def test_what_a_file_of_weights_does_not_tell_is_asked_for(tmp_path):
+    twins = {"a.weight": torch.ones(4, 3, 3, 3), "b.weight": torch.ones(6, 1, 3, 3), "c": torch.ones(2)}
+    torch.save(twins, tmp_path / "twins.pt")
+    path = tmp_path / "twins.pt"
+    for choices, message in (
+        ({"stride": 1, "padding": 0}, "choose one with --tensor: a.weight, b.weight$"),
+        ({"tensor": "c"}, "has no weight 'c': it has a.weight, b.weight$"),
+        ({"tensor": "a.weight"}, "does not tell how the convolution 'a.weight' strides and pads: say --st"),
+        ({"tensor": "a.weight", "stride": 1}, "say --stride and --padding"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            first_layer_of_file(path, (3, 8, 8), **choices)
+    with pytest.raises(ParameterError, match=r"no weight that takes samples of 5x8x8: it has a\.weight"):
+        first_layer_of_file(path, (5, 8, 8))
+    _, layer = first_layer_of_file(path, (3, 8, 8), tensor="b.weight", stride=1, padding=0)
+    assert layer.groups == 3
+    torch.save({"w": torch.ones(5, 192)}, path)
+    with pytest.raises(ParameterError, match="'w' is a linear layer: leave out"):
+        first_layer_of_file(path, (3, 8, 8), stride=1)
+
+
+def test_files_from_which_no_plain_first_layer_can_be_taken(setting, trained, tmp_path):
+    first = export_first_layer(network(), SHAPE)
+    mole.save(first, tmp_path / "first.safetensors")
+    mole.save(setting.layer, tmp_path / "augmented.safetensors")
+    save_checkpoint(tmp_path / "morphed.safetensors", trained[0], FACTS)
+    for name, message in (
+        ("first", "is a first layer already: hand it over as it is"),
+        ("augmented", "is an augmented layer"),
+        ("morphed", "was trained on morphed data"),
+    ):
+        with pytest.raises(FileError, match=message):
+            first_layer_of_file(tmp_path / f"{name}.safetensors", SHAPE, stride=1, padding=1)
+    save_checkpoint(tmp_path / "plain.safetensors", network(), FACTS)
+    _, layer = first_layer_of_file(tmp_path / "plain.safetensors", SHAPE, stride=1, padding=1)
+    assert np.array_equal(layer.weight, first.weight)
 
 
 class Evil:

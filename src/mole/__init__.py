@@ -12,21 +12,26 @@
 >>> augmented.features(morphed).shape
 (8, 4, 8, 8)
 
-`mole.torch` puts an augmented layer into a PyTorch model; it is loaded when first used.
+`mole.torch` puts an augmented layer into a PyTorch model. Everything is loaded when it is first used, so
+that a command can answer, and be interrupted, before NumPy is there.
 """
 
-from types import ModuleType
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from mole._version import __version__
-from mole.augmented import AugmentedLayer
-from mole.d2r import layer_matrix, sparse_layer_matrix
 from mole.errors import MoleError
-from mole.files import load, save
-from mole.geometry import roll, unroll, valid_kappas
-from mole.keys import MorphKey
-from mole.layer import FirstLayer
-from mole.normalisation import Normalisation
-from mole.provider import augment, morph, unmorph
+
+if TYPE_CHECKING:
+    from mole import torch as torch
+    from mole.augmented import AugmentedLayer
+    from mole.d2r import layer_matrix, sparse_layer_matrix
+    from mole.files import load, save
+    from mole.geometry import roll, unroll, valid_kappas
+    from mole.keys import MorphKey
+    from mole.layer import FirstLayer
+    from mole.normalisation import Normalisation
+    from mole.provider import augment, morph, unmorph
 
 __all__ = [
     "AugmentedLayer",
@@ -47,11 +52,34 @@ __all__ = [
     "valid_kappas",
 ]
 
+_HOMES = {
+    "AugmentedLayer": "augmented",
+    "FirstLayer": "layer",
+    "MorphKey": "keys",
+    "Normalisation": "normalisation",
+    "augment": "provider",
+    "layer_matrix": "d2r",
+    "load": "files",
+    "morph": "provider",
+    "roll": "geometry",
+    "save": "files",
+    "sparse_layer_matrix": "d2r",
+    "unmorph": "provider",
+    "unroll": "geometry",
+    "valid_kappas": "geometry",
+}
 
-def __getattr__(name: str) -> ModuleType:
-    """Load `mole.torch` at first use: the provider's side needs no PyTorch."""
+
+def __getattr__(name: str) -> Any:
+    """Load a name's home, or `mole.torch`, at first use."""
     if name == "torch":
-        import importlib  # noqa: PLC0415
-
         return importlib.import_module("mole.torch")
-    raise AttributeError(f"module 'mole' has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mole' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"mole.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "torch"]

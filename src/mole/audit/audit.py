@@ -1,6 +1,6 @@
 """The audit itself: attack, score, judge, and gather everything into one report."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mole._version import __version__
 from mole.attacks import ATTACKS
@@ -11,10 +11,10 @@ from mole.audit.published import published_bounds
 from mole.audit.report import Plot, Report
 from mole.audit.run import run_attacks
 from mole.audit.subject import FEWEST_SCORED, Subject
+from mole.progress import Progress, no_progress
 
 BUDGET = 600.0
 TITLES = {True: "What this delivery gives away", False: "What this setting would give away"}
-Progress = Callable[[int, int], None]
 
 
 def audit(
@@ -24,7 +24,7 @@ def audit(
     plots: tuple[Plot, ...] = (),
     budget: float = BUDGET,
     seed: int = 0,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = no_progress,
 ) -> Report:
     """Attack a subject with everything there is, and say what came of it.
 

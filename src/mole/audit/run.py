@@ -1,7 +1,7 @@
 """Runs attacks on a subject, one by one, within a budget of time, and has each scored."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -16,9 +16,9 @@ from mole.audit.scoring import Score, Truth, aligned, score
 from mole.audit.subject import FEWEST_SCORED, Subject
 from mole.errors import MoleError
 from mole.geometry import Array
+from mole.progress import Progress
 
 SHOWN = 3  # images in pictures
-Progress = Callable[[int, int], None]
 
 
 def run_attacks(

@@ -4,20 +4,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from mole.analysis import PRESETS, Figure, LayerSizes, Setting, figures_of
-from mole.cli.develop import parse_shape
+from mole.cli.endings import CallError
+from mole.cli.models import MAX_CLASSES, build_model, parse_shape
 from mole.cli.output import JsonOption, show
-from mole.errors import ParameterError
 from mole.files.layers import load_first_layer
 from mole.geometry import Shape
-
-if TYPE_CHECKING:
-    from torch import nn
-
 
 LARGEST = 1 << 31  # beyond any layer, and well inside of what a float can hold squared
 
@@ -31,8 +27,10 @@ def analyze(
     kernel: Annotated[
         int, typer.Option(help="With --channels: side of the kernel.", min=1, max=LARGEST)
     ] = 3,
-    stride: Annotated[int, typer.Option(help="With --channels.", min=1)] = 1,
-    padding: Annotated[int, typer.Option(help="With --channels.", min=0, max=LARGEST)] = 0,
+    stride: Annotated[int, typer.Option(help="With --channels: pixels from step to step.", min=1)] = 1,
+    padding: Annotated[
+        int, typer.Option(help="With --channels: zeros around the image.", min=0, max=LARGEST)
+    ] = 0,
     preset: Annotated[str | None, typer.Option(help=f"Or the paper's: {' or '.join(PRESETS)}.")] = None,
     kappa: Annotated[int, typer.Option(help="How many times the core stands on the diagonal.")] = 1,
     sigma: Annotated[
@@ -41,7 +39,9 @@ def analyze(
     model: Annotated[
         str | None, typer.Option(help="Count this network: module:factory, or a built-in network.")
     ] = None,
-    classes: Annotated[int, typer.Option(help="For a network that has to know.", min=2)] = 10,
+    classes: Annotated[
+        int, typer.Option(help="Number of classes, for a network that has to know.", min=2, max=MAX_CLASSES)
+    ] = 10,
     network_macs: Annotated[
         int | None, typer.Option(help="Or: its multiplications for an image.", min=1)
     ] = None,
@@ -53,15 +53,13 @@ def analyze(
     """Tell what the paper promises for a first layer, what it costs, and what counting gives.
 
     These are counts of guesses and multiplications. They do not say what an attack can do.
-
-    Example: mole analyze --layer first-layer.safetensors --kappa 3 --model vgg16 --images 60000
     """
     if sum(given is not None for given in (layer, shape, preset)) != 1:
-        raise ParameterError("say which first layer: give one of --layer, --shape and --preset")
+        raise CallError("say which first layer: give one of --layer, --shape and --preset")
     if channels is not None and shape is None:
-        raise ParameterError("--channels belongs to --shape: leave it out")
+        raise CallError("--channels belongs to --shape: leave it out")
     if model is not None and (network_macs is not None or preset is not None):
-        raise ParameterError("--model, --network-macs and --preset each say what the network is: give one")
+        raise CallError("--model, --network-macs and --preset each say what the network is: give one")
     if preset is not None:
         start = _of_preset(preset)
     else:
@@ -83,7 +81,7 @@ def analyze(
 
 def _of_preset(name: str) -> Setting:
     if name not in PRESETS:
-        raise ParameterError(f"there is no preset '{name}': use {' or '.join(PRESETS)}")
+        raise CallError(f"there is no preset '{name}': use {' or '.join(PRESETS)}")
     return PRESETS[name].setting
 
 
@@ -108,27 +106,18 @@ def _of_layer(
                 input_shape=sample, channels=channels, kernel=kernel, stride=stride, padding=padding
             )
         elif model is None:
-            raise ParameterError("--shape is not enough: add --channels, or --model to find the layer in")
+            raise CallError("--shape is not enough: add --channels, or --model to find the layer in")
         else:
             from mole.torch import export_first_layer  # noqa: PLC0415  (loads PyTorch)
 
-            sizes = LayerSizes.of(export_first_layer(_model(model, sample, classes), sample))
+            sizes = LayerSizes.of(export_first_layer(build_model(model, sample, classes), sample))
     return Setting(layer=sizes, network_macs=None if model is None else _count(model, sample, classes))
 
 
 def _count(name: str, shape: Shape, classes: int) -> int:
     from mole.torch.macs import count_macs  # noqa: PLC0415  (loads PyTorch)
 
-    return count_macs(_model(name, shape, classes), shape)
-
-
-def _model(name: str, shape: Shape, classes: int) -> "nn.Module":
-    from mole.torch.loading import load_model  # noqa: PLC0415  (loads PyTorch)
-    from mole.torch.networks import build_network  # noqa: PLC0415
-
-    if ":" in name:
-        return load_model(name, input_shape=shape, classes=classes)
-    return build_network(name, shape, classes)
+    return count_macs(build_model(name, shape, classes), shape)
 
 
 def _table(figures: Sequence[Figure]) -> tuple[list[str], list[list[str]]]:

@@ -5,9 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mole.cli.choices import CoreKind, Dtype
+from mole.cli.endings import CallError, when_interrupted
 from mole.cli.output import JsonOption, QuietOption, progress_bar, say, show
+from mole.cli.places import check_folder
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.errors import DeliveryError, ParameterError
+from mole.errors import DeliveryError
 from mole.files.layers import load_first_layer
 
 if TYPE_CHECKING:
@@ -26,9 +29,9 @@ def audit(
     layer: Annotated[Path | None, typer.Option(help="The developer's first layer.")] = None,
     kappa: Annotated[int, typer.Option(help="For a setting: how often the core repeats.", min=1)] = 1,
     core: Annotated[
-        str, typer.Option(help="For a setting: orthogonal, whitened or gaussian.")
-    ] = "orthogonal",
-    dtype: Annotated[str, typer.Option(help="For a setting: float32, float16 or int8.")] = "float32",
+        CoreKind, typer.Option(help="For a setting: which kind of core.")
+    ] = CoreKind.ORTHOGONAL,
+    dtype: Annotated[Dtype, typer.Option(help="For a setting: how values are stored.")] = Dtype.FLOAT32,
     budget: Annotated[
         float, typer.Option(help="Seconds after which no further attack begins.", min=1)
     ] = 600.0,
@@ -43,25 +46,25 @@ def audit(
 
     Nothing leaves your machine. The page shows some of your images: keep it as carefully as them. Without a
     delivery it says what a setting would give, with images that come with the software.
-
-    Example: mole audit delivery/ --key provider.key --truth photos/ --layer first-layer.safetensors
     """
     from mole.audit.audit import audit as attack  # noqa: PLC0415  (loads SciPy and scikit-image)
     from mole.audit.figures import paper_figures  # noqa: PLC0415
     from mole.audit.files import write_report  # noqa: PLC0415
 
-    if out.exists():
+    if out.exists() or out.is_symlink():
         raise DeliveryError(f"{out} exists already: choose another name with --out")
-    subject = (
-        _setting(layer, kappa, core, dtype)
-        if delivery is None
-        else _delivery(delivery, key, truth, public, layer, passphrase_file, identity)
-    )
-    for warning in subject.warnings:
-        say(f"mole: {warning}", quiet=quiet)
-    with progress_bar("Attacking", quiet=quiet) as progress:
-        report = attack(subject, plots=paper_figures(), budget=budget, seed=seed, progress=progress)
-    page = write_report(report, out)
+    check_folder(out)
+    with when_interrupted("nothing was written; call again to start over"):
+        subject = (
+            _setting(layer, kappa, core, dtype)
+            if delivery is None
+            else _delivery(delivery, key, truth, public, layer, passphrase_file, identity)
+        )
+        for warning in subject.warnings:
+            say(f"mole: {warning}", quiet=quiet)
+        with progress_bar("Attacking", quiet=quiet) as progress:
+            report = attack(subject, plots=paper_figures(), budget=budget, seed=seed, progress=progress)
+        page = write_report(report, out)
     for verdict in report.verdicts:
         say(f"{verdict.who}: {verdict.sentence}.", quiet=quiet)
     show(
@@ -74,12 +77,12 @@ def audit(
     )
 
 
-def _setting(layer: Path | None, kappa: int, core: str, dtype: str) -> "Subject":
+def _setting(layer: Path | None, kappa: int, core: CoreKind, dtype: Dtype) -> "Subject":
     from mole.audit.of_setting import subject_of_setting  # noqa: PLC0415
 
     if layer is None:
-        raise ParameterError("say what to audit: give a delivery, or a setting with --layer")
-    return subject_of_setting(load_first_layer(layer), kappa=kappa, core=core, dtype=dtype)
+        raise CallError("say what to audit: give a delivery, or a setting with --layer")
+    return subject_of_setting(load_first_layer(layer), kappa=kappa, core=core.value, dtype=dtype.value)
 
 
 def _delivery(

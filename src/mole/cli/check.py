@@ -8,18 +8,17 @@ import numpy as np
 import typer
 
 from mole.cli.output import JsonOption, QuietOption, progress_bar, show
+from mole.cli.places import ForceOption, check_output
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
 from mole.errors import DeliveryError, ParameterError
+from mole.files.addresses import reason_of
 from mole.files.beside import clear_stale, written_beside
 
 DeliveryArgument = Annotated[str, typer.Argument(help="A delivery: a folder or a URL.")]
 
 
 def verify(delivery: DeliveryArgument, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
-    """Check every byte and row of a delivery, and that its layer fits its data. Needs no key.
-
-    Example: mole verify delivery
-    """
+    """Check every byte and row of a delivery, and that its layer fits its data. Needs no key."""
     from mole.delivery.verify import verify as check_delivery  # noqa: PLC0415  (loads pyarrow)
     from mole.files.store import open_store  # noqa: PLC0415
 
@@ -46,6 +45,7 @@ def recover(
     data: Annotated[
         str | None, typer.Option(help="With --ids: your data, whose names of samples the table shall have.")
     ] = None,
+    force: ForceOption = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
@@ -53,9 +53,7 @@ def recover(
 ) -> None:
     """Get the images back from a delivery, in the order of your data: arrays x_<split> and y_<split>.
 
-    Example: mole recover delivery --key provider.key --out recovered.npz
-
-    Example: mole recover requests --key provider.key --ids ids.parquet --data new-photos
+    With --ids it tells instead which row is which of your samples, for predictions that came back.
     """
     from mole.delivery.recover import recover as recover_arrays  # noqa: PLC0415  (loads pyarrow)
     from mole.delivery.recover import row_table  # noqa: PLC0415
@@ -64,8 +62,7 @@ def recover(
     if data is not None and ids is None:
         raise ParameterError("--data names samples in the table that --ids writes: add --ids")
     out = ids or out
-    if out.exists():
-        raise DeliveryError(f"{out} exists already: choose another name")
+    check_output(out, force=force)
     opened = open_key(key, passphrase_file, identity)
     if ids is not None:
         from pyarrow.parquet import write_table  # noqa: PLC0415
@@ -90,4 +87,4 @@ def _write_private(path: Path, write: Callable[[IO[bytes]], None]) -> None:
         with written_beside(path, private=True) as temporary, temporary.open("wb") as file:
             write(file)
     except OSError as error:
-        raise DeliveryError(f"{path} can not be written: {error.strerror}") from None
+        raise DeliveryError(f"{path} can not be written: {reason_of(error)}") from None

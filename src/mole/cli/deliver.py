@@ -2,22 +2,24 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mole.cli.choices import Dtype, EngineName, LayerDtype, ModeOption, ResizeOption, text_of
+from mole.cli.endings import CallError, when_interrupted
 from mole.cli.output import JsonOption, QuietOption, progress_bar, say, show
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.errors import ParameterError
 from mole.files.layers import load_first_layer
+
+if TYPE_CHECKING:
+    from mole.delivery.manifest import Manifest
 
 DataArgument = Annotated[str, typer.Argument(help="Your data: a folder, a file or a URL.")]
 LayerOption = Annotated[Path, typer.Option("--layer", help="The developer's first layer.")]
 KeyOption = Annotated[Path, typer.Option("--key", help="Your key.")]
 OutOption = Annotated[str, typer.Option("--out", "-o", help="Where the result goes: a folder or a URL.")]
-DtypeOption = Annotated[str, typer.Option(help="How values are stored: float32, float16 or int8.")]
-ModeOption = Annotated[str | None, typer.Option(help="Convert images to L or RGB.")]
-ResizeOption = Annotated[str | None, typer.Option(help="Bring images to size: crop or stretch.")]
+DtypeOption = Annotated[Dtype, typer.Option(help="How morphed values are stored.")]
 KeepOption = Annotated[list[str] | None, typer.Option(help="A column to hand over as it is. Repeatable.")]
 SkipBadOption = Annotated[bool, typer.Option(help="Leave out unreadable images instead of stopping.")]
 
@@ -27,37 +29,46 @@ def deliver(
     layer: LayerOption,
     key: KeyOption,
     out: OutOption = "delivery",
-    dtype: DtypeOption = "float32",
+    dtype: DtypeOption = Dtype.FLOAT32,
     layer_dtype: Annotated[
-        str, typer.Option(help="float32 or float16, for the augmented layer.")
-    ] = "float32",
+        LayerDtype, typer.Option(help="How the augmented layer is stored.")
+    ] = LayerDtype.FLOAT32,
     mode: ModeOption = None,
     resize: ResizeOption = None,
     keep: KeepOption = None,
     skip_bad: SkipBadOption = False,
     class_names: Annotated[bool, typer.Option(help="Hand over the names of the classes.")] = True,
-    engine: Annotated[str, typer.Option(help="local, or ray for many machines.")] = "local",
-    ray_address: Annotated[str | None, typer.Option(help="A running Ray cluster.")] = None,
+    engine: Annotated[
+        EngineName, typer.Option(help="What does the work: this machine, or Ray on many.")
+    ] = EngineName.LOCAL,
+    ray_address: Annotated[
+        str | None, typer.Option(help="With --engine ray: a running cluster, as host:port.")
+    ] = None,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Morph your data and build the augmented layer. Interrupted work goes on with the same command.
-
-    Example: mole deliver photos/ --layer first-layer.safetensors --key provider.key --out delivery
-    """
+    """Morph your data and build the augmented layer. Interrupted work goes on with the same command."""
+    if ray_address is not None and engine is not EngineName.RAY:
+        raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
     choices = {
-        "dtype": dtype, "layer_dtype": layer_dtype, "mode": mode, "resize": resize,
-        "keep": tuple(keep or ()), "skip_bad": skip_bad, "class_names": class_names,
+        "dtype": dtype.value, "layer_dtype": layer_dtype.value, "mode": text_of(mode),
+        "resize": text_of(resize), "keep": tuple(keep or ()), "skip_bad": skip_bad,
+        "class_names": class_names,
     }  # fmt: skip
-    if engine not in ("local", "ray"):
-        raise ParameterError(f"engine '{engine}' is unknown: use local or ray")
     order = _Order(
         data, layer, key, out, choices, passphrase_file, identity, quiet, as_json, engine, ray_address
     )
-    show(order.carry_out(), as_json=as_json)
+    with when_interrupted(GOES_ON):
+        facts, manifest = order.carry_out()
+    show(facts, as_json=as_json)
     say(WHAT_IT_MEANS, quiet=quiet)
+    if facts["labels"]:
+        names = (
+            f", and the names of {len(manifest.classes)} classes: {KEEP_NAMES}" if manifest.classes else ""
+        )
+        say(f"The label of each image leaves with it{names}.", quiet=quiet)
 
 
 def morph(
@@ -65,7 +76,7 @@ def morph(
     layer: LayerOption,
     key: KeyOption,
     out: OutOption = "requests",
-    dtype: DtypeOption = "float32",
+    dtype: DtypeOption = Dtype.FLOAT32,
     mode: ModeOption = None,
     resize: ResizeOption = None,
     keep: KeepOption = None,
@@ -75,16 +86,18 @@ def morph(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Morph further data with the same key, for predictions: no augmented layer comes with it.
+    """Morph further data with the same key, for predictions: without labels and an augmented layer.
 
-    Example: mole morph new-photos/ --layer first-layer.safetensors --key provider.key --out requests
+    Interrupted work goes on with the same command.
     """
     choices = {
-        "dtype": dtype, "layer_dtype": None, "mode": mode, "resize": resize,
-        "keep": tuple(keep or ()), "skip_bad": skip_bad,
+        "dtype": dtype.value, "layer_dtype": None, "mode": text_of(mode), "resize": text_of(resize),
+        "keep": tuple(keep or ()), "skip_bad": skip_bad, "class_names": False,
     }  # fmt: skip
-    order = _Order(data, layer, key, out, choices, passphrase_file, identity, quiet, as_json)
-    show(order.carry_out(), as_json=as_json)
+    order = _Order(data, layer, key, out, choices, passphrase_file, identity, quiet, as_json, labels=False)
+    with when_interrupted(GOES_ON):
+        facts, _ = order.carry_out()
+    show(facts, as_json=as_json)
 
 
 WHAT_IT_MEANS = """
@@ -93,6 +106,9 @@ What a stranger who gets only the data files sees: noise. With similar images at
 guess brightness and coarse layout, unless the core is whitened.
 What the receiver can also do, by trying: get your images back. The augmented layer makes that possible.
 This is obfuscation, not encryption: send these files as carefully as you would send the images."""
+
+GOES_ON = "nothing half-written is left; call again to go on"
+KEEP_NAMES = "with --no-class-names the names stay here"
 
 
 @dataclass(frozen=True)
@@ -106,13 +122,15 @@ class _Order:
     identity: list[Path] | None
     quiet: bool
     as_json: bool
-    engine: str = "local"
+    engine: EngineName = EngineName.LOCAL
     ray_address: str | None = None
+    labels: bool = True
 
-    def carry_out(self) -> dict[str, Any]:
+    def carry_out(self) -> "tuple[dict[str, Any], Manifest]":
         """Deliver, write the ledger, and say what was left out."""
         # Imported here, because these load pyarrow and Pillow.
         from mole.data.opening import open_source  # noqa: PLC0415
+        from mole.data.unlabelled import without_labels  # noqa: PLC0415
         from mole.delivery.deliver import Engine  # noqa: PLC0415
         from mole.delivery.deliver import deliver as make_delivery  # noqa: PLC0415
         from mole.delivery.ledger import delivery_warnings, record  # noqa: PLC0415
@@ -121,7 +139,13 @@ class _Order:
         from mole.files.store import open_store  # noqa: PLC0415
 
         first = load_first_layer(self.layer)
+        if self.engine is EngineName.RAY:
+            from mole.delivery.ray_engine import RayEngine, check_ray  # noqa: PLC0415
+
+            check_ray(self.ray_address)
         source = open_source(self.data)
+        if not self.labels:
+            source = without_labels(source)
         key = open_key(self.key, self.passphrase_file, self.identity)
         if source.unread and self.choices["skip_bad"]:
             files = f"{len(source.unread)} image files of a kind that can not be read"
@@ -130,9 +154,7 @@ class _Order:
             say(f"mole: {warning}", quiet=self.quiet)
         options = Options(**self.choices)
         engine: Engine = write_shards
-        if self.engine == "ray":
-            from mole.delivery.ray_engine import RayEngine  # noqa: PLC0415
-
+        if self.engine is EngineName.RAY:
             data, out = (_absolute(place) for place in (self.data, self.out))
             engine = RayEngine(data, out, first, key, options, self.ray_address)
         with progress_bar("Morphing", quiet=self.quiet) as progress:
@@ -144,9 +166,11 @@ class _Order:
         record(self.key, manifest, skipped)
         for bad in delivered.skipped:
             say(f"mole: skipped: {bad}", quiet=self.quiet)
-        return {
+        facts = {
             "delivery": self.out,
+            "read as": source.kind,
             "rows": {name: facts.rows for name, facts in manifest.splits.items()},
+            "labels": any(split.labels is not None for split in source.splits.values()),
             "skipped": len(skipped),
             **({"skipped samples": skipped} if self.as_json else {}),
             "dtype": manifest.dtype,
@@ -154,6 +178,7 @@ class _Order:
             "all bytes": sum(facts.bytes for facts in manifest.files.values()),
             "key fingerprint": manifest.key_fingerprint,
         }
+        return facts, manifest
 
 
 def _absolute(place: str) -> str:

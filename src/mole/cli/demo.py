@@ -1,39 +1,54 @@
 """`mole demo`: the whole story on data that comes with the package."""
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from mole.cli.endings import when_interrupted
 from mole.cli.output import JsonOption, QuietOption, say, show
 from mole.errors import DeliveryError
+from mole.files.addresses import reason_of
 
 
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for everything.")] = Path(
         "mole-demo"
     ),
-    seeds: Annotated[int, typer.Option(help="How often each arm is trained.", min=1)] = 3,
+    seeds: Annotated[int, typer.Option(help="How often each arm is trained.", min=1, max=1000)] = 3,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Play both roles on Fashion-MNIST: export, review, deliver, verify, train three ways, audit.
-
-    Example: mole demo --out mole-demo
-    """
-    if out.exists():
+    """Play both roles on Fashion-MNIST: export, review, deliver, verify, train three ways, audit."""
+    if out.exists() or out.is_symlink():
         raise DeliveryError(f"{out} exists already: choose another name with --out")
-    from mole.demo.story import tell  # noqa: PLC0415  (loads PyTorch)
+    import mole.torch  # noqa: F401, PLC0415  (says what to do where PyTorch is missing)
+    from mole.demo.story import tell  # noqa: PLC0415
 
-    try:
-        out.mkdir(parents=True)
-    except OSError as error:
-        raise DeliveryError(f"{out} can not be made: {error.strerror}") from None
-    result = tell(out, seeds=seeds, say=lambda text: say(text, quiet=quiet))
+    with _new_folder(out), when_interrupted(f"{out} was removed again; call again to start over"):
+        result = tell(out, seeds=seeds, say=lambda text: say(text, quiet=quiet))
     if as_json:
         show(result, as_json=True)
         return
     typer.echo(_table(result))
+
+
+@contextmanager
+def _new_folder(path: Path) -> Iterator[None]:
+    """A folder that stays only if all went well, and the folders above it likewise."""
+    highest = next(folder for folder in (*reversed(path.absolute().parents), path) if not folder.exists())
+    try:
+        path.mkdir(parents=True)
+    except OSError as error:
+        raise DeliveryError(f"{path} can not be made: {reason_of(error)}") from None
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(highest, ignore_errors=True)
+        raise
 
 
 def _table(result: dict[str, Any]) -> str:

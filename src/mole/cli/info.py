@@ -1,4 +1,4 @@
-"""`mole info`: what a layer or a key holds, without showing a secret."""
+"""`mole info`: what a file or a delivery holds, without showing a secret."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +10,8 @@ from mole.cli.output import JsonOption, show
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
 from mole.errors import KeyFileError
 from mole.files import load
+from mole.files.addresses import is_local, local_path
+from mole.files.checkpoints import is_checkpoint, read_checkpoint
 from mole.keys import MorphKey
 from mole.keys.age import is_age_file
 from mole.keys.whitening_file import SUFFIX
@@ -18,32 +20,37 @@ from mole.normalisation import Normalisation
 
 
 def info(
-    file: Annotated[Path, typer.Argument(help="A delivery, a first layer, an augmented layer or a key.")],
+    file: Annotated[
+        str,
+        typer.Argument(
+            help="A delivery (a folder or a URL), a first or augmented layer, a key, a checkpoint."
+        ),
+    ],
     as_json: JsonOption = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
 ) -> None:
-    """Show what a delivery, a layer or a key holds; of a key, its parameters and fingerprint only.
-
-    Example: mole info first-layer.safetensors
-    """
-    if file.name.endswith(SUFFIX):
-        raise KeyFileError(f"{file} is the second file of a key: ask for {file.name.removesuffix(SUFFIX)}")
-    if file.is_dir():
+    """Show what a delivery, a layer, a key or a checkpoint holds; of a key, nothing that is secret."""
+    path = local_path(file)
+    if not is_local(file) or path.is_dir():
         facts = _delivery_facts(file)
-    elif is_age_file(file):
-        facts = _key_facts(open_key(file, passphrase_file, identity))
+    elif path.name.endswith(SUFFIX):
+        raise KeyFileError(f"{path} is the second file of a key: ask for {path.name.removesuffix(SUFFIX)}")
+    elif is_age_file(path):
+        facts = _key_facts(open_key(path, passphrase_file, identity))
+    elif is_checkpoint(path):
+        facts = _checkpoint_facts(path)
     else:
-        layer = load(file)
+        layer = load(path)
         facts = _first_layer_facts(layer) if isinstance(layer, FirstLayer) else _augmented_facts(layer)
     show(facts, as_json=as_json)
 
 
-def _delivery_facts(folder: Path) -> dict[str, Any]:
+def _delivery_facts(place: str) -> dict[str, Any]:
     from mole.delivery.manifest import Manifest  # noqa: PLC0415  (loads what most calls do not need)
-    from mole.files.store import LocalStore  # noqa: PLC0415
+    from mole.files.store import open_store  # noqa: PLC0415
 
-    manifest = Manifest.read(LocalStore(folder))
+    manifest = Manifest.read(open_store(place))
     return {
         "what": "delivery",
         "rows": {name: facts.rows for name, facts in manifest.splits.items()},
@@ -72,6 +79,22 @@ def _key_facts(key: MorphKey) -> dict[str, Any]:
         "core": key.core,
         "layout": key.parameters.layout,
         "second file": "the key's name with .whitening" if key.parameters.whitening else None,
+    }
+
+
+def _checkpoint_facts(path: Path) -> dict[str, Any]:
+    state, facts, augmented = read_checkpoint(path)
+    return {
+        "what": "checkpoint",
+        "network": facts.network,
+        "input shape": facts.input_shape,
+        "classes": facts.classes,
+        "class names": facts.class_names,
+        "augmented layer": None if augmented is None else augmented.get("name"),
+        "key fingerprint": facts.key_fingerprint,
+        "tensors": len(state),
+        "numbers": sum(array.size for array in state.values()),
+        "bytes": sum(array.nbytes for array in state.values()),
     }
 
 

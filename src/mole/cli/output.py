@@ -1,33 +1,56 @@
 """What commands print: results on stdout, progress and remarks on stderr."""
 
 import json
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
+from mole.progress import Progress
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no remarks.")]
 
-Progress = Callable[[int, int], None]
+# Up to the last '@', because a password may have a slash in it; a port is none.
+_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)(?!\d+/)[^\s'\"]*@", re.IGNORECASE)
+_TOKEN = re.compile(
+    r"([?&][^=&\s]*(?:sig|token|secret|password|credential|key)[^=&\s]*=)[^&\s'\"]+", re.IGNORECASE
+)
+
+
+def masked(text: str) -> str:
+    """The same text, without the passwords and tokens of URLs in it.
+
+    >>> masked("ftp://me:secret@host/photos is not there")
+    'ftp://me:***@host/photos is not there'
+    >>> masked("https://host/photos.npz?size=3&token=abc can not be read")
+    'https://host/photos.npz?size=3&token=*** can not be read'
+    """
+    return _TOKEN.sub(r"\1***", _PASSWORD.sub(r"\1***@", text))
+
+
+def complain(text: str) -> None:
+    """What went wrong: one sentence."""
+    typer.echo(f"mole: {masked(text)}", err=True)
 
 
 def say(text: str, *, quiet: bool = False) -> None:
     """A remark for the person at the terminal."""
     if not quiet:
-        typer.echo(text, err=True)
+        typer.echo(masked(text), err=True)
 
 
 def show(facts: Mapping[str, Any], *, as_json: bool) -> None:
     """A result: a table, or JSON."""
     if as_json:
-        typer.echo(json.dumps(facts))
+        typer.echo(masked(json.dumps(facts)))
         return
     width = max(map(len, facts))
     for name, value in facts.items():
-        typer.echo(f"{name:<{width}}  {in_words(value)}")
+        typer.echo(masked(f"{name:<{width}}  {in_words(value)}"))
 
 
 def in_words(value: object) -> str:

@@ -4,7 +4,7 @@ Nothing is guessed: a sample whose shape is not the layer's is refused, unless t
 change it. What was done is recorded, so that the developer can do the same to its own data.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -99,10 +99,6 @@ class Preparation:
         largest = float(top) if int(float(top)) <= top else float(np.nextafter(float(top), 0))
         whole: npt.NDArray[Any] = np.clip(np.rint(exact * exact.dtype.type(top)), 0, largest)
         return whole.astype(numbers)
-
-    def recorded(self) -> dict[str, Any]:
-        """What the manifest says about it."""
-        return asdict(self)
 
     def _channels_first(self, values: npt.NDArray[Any], axes: str) -> npt.NDArray[Any]:
         if axes == "hw":

@@ -35,12 +35,12 @@ from mole.files.store import LocalStore, Store
 from mole.geometry import Array, Shape, element_count
 from mole.keys import MorphKey
 from mole.layer import FirstLayer
+from mole.progress import Progress, no_progress
 from mole.provider import augment
 
 SHARD_BYTES = 1 << 26  # of 32-bit values: large products, and little memory
 SCALE_SAMPLE = 4096
 MAX_PROBE_ERROR = 0.1
-Progress = Callable[[int, int], None]
 Engine = Callable[[ShardMaker, list[ShardJob], Encoding, Store, Progress], None]
 
 
@@ -60,7 +60,7 @@ def deliver(
     options: Options | None = None,
     *,
     engine: Engine = write_shards,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = no_progress,
 ) -> Delivered:
     """Make a delivery, or go on with an unfinished one.
 

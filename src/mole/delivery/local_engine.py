@@ -4,7 +4,6 @@ A product on one core leaves the others free for the next shards, so nobody wait
 """
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from threadpoolctl import threadpool_limits
@@ -12,9 +11,9 @@ from threadpoolctl import threadpool_limits
 from mole.data.encoding import Encoding
 from mole.delivery.rows import ShardJob, ShardMaker
 from mole.files.store import Store
+from mole.progress import Progress
 
 MAX_WORKERS = 16  # each holds about four times a shard in memory
-Progress = Callable[[int, int], None]
 
 
 def write_shards(

@@ -4,7 +4,7 @@ Each worker opens the source and the store itself, so both must be reachable fro
 travels sealed; what opens it is held by one actor and goes to the workers from memory to memory.
 """
 
-from collections.abc import Callable
+import socket
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,12 +14,16 @@ from mole.data.preparation import Preparation
 from mole.delivery.options import Options
 from mole.delivery.rows import ShardJob, ShardMaker
 from mole.errors import DeliveryError, MissingExtraError
+from mole.files.addresses import reason_of
 from mole.files.store import Store, open_store
 from mole.keys import MorphKey
 from mole.keys.transport import Parcel, open_key, seal_key
 from mole.layer import FirstLayer
+from mole.progress import Progress
 
-Progress = Callable[[int, int], None]
+ANSWERS_WITHIN = 5  # seconds
+SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"  # an empty frame of that kind, HTTP/2's first word
+GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + SETTINGS
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,8 @@ class RayEngine:
         if not missing:
             return
         parcel = seal_key(self.key)
-        ray.init(address=self.address, log_to_driver=False, logging_level="error", include_dashboard=False)
         try:
+            _start(ray, self.address)
             holder = ray.remote(_Holder).options(num_cpus=0).remote(parcel.opener)
             preparation = Preparation.for_layer(
                 self.layer, mode=self.options.mode, resize=self.options.resize
@@ -114,6 +118,43 @@ class _Worker:
         job = ShardJob(**row)
         self._maker.write(job, self._order.encoding, self._store)
         return {"rows": job.rows}
+
+
+def check_ray(address: str | None) -> None:
+    """Refuse a Ray that is not there, before any work is done: Ray itself would try for minutes.
+
+    Raises:
+        MissingExtraError: if Ray is not installed.
+        DeliveryError: if no Ray answers at the address.
+    """
+    if address is not None and address not in ("auto", "local"):
+        host, _, port = address.removeprefix("ray://").rpartition(":")
+        if not host or not port.isdecimal():
+            raise DeliveryError(f"'{address}' is no address of a Ray cluster: write it as host:port")
+        try:
+            answers = _answers(host.strip("[]"), int(port))
+        except (OSError, OverflowError, UnicodeError) as error:
+            raise DeliveryError(f"no Ray answers at {address}: {reason_of(error)}") from None
+        if not answers:
+            raise DeliveryError(
+                f"what answers at {address} is no Ray: its port is 6379, or see `ray status`"
+            )
+    _import_ray()
+
+
+def _answers(host: str, port: int) -> bool:
+    """Whether something that speaks as Ray does, HTTP/2, greets back."""
+    with socket.create_connection((host, port), timeout=ANSWERS_WITHIN) as connection:
+        connection.sendall(GREETING)
+        return connection.recv(len(SETTINGS))[3:4] == SETTINGS[3:4]
+
+
+def _start(ray: Any, address: str | None) -> None:
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="error", include_dashboard=False)
+    except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
+        place = "on this machine" if address is None else f"at {address}"
+        raise DeliveryError(f"Ray {place} can not be used: {_cause(error)}") from None
 
 
 def _import_ray() -> Any:

@@ -1,6 +1,6 @@
 """Undo a delivery with its key: the images and labels again, in the order of the source."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,11 @@ from mole.errors import DeliveryError
 from mole.files.store import Store
 from mole.geometry import roll
 from mole.keys import MorphKey
-
-Progress = Callable[[int, int], None]
+from mole.progress import Progress, no_progress
 
 
 def recover(
-    store: Store, key: MorphKey, *, progress: Progress = lambda done, total: None
+    store: Store, key: MorphKey, *, progress: Progress = no_progress
 ) -> dict[str, npt.NDArray[Any]]:
     """Arrays x_<split> of samples, (n, *input_shape), y_<split> of labels, row_id_<split> of row ids.
 

@@ -19,8 +19,8 @@ from mole.delivery.manifest import Manifest
 from mole.delivery.probes import Probes, Witnesses, deviation, load_probes, probe_error, tolerance
 from mole.errors import MoleError
 from mole.files.store import Store, digest_of
+from mole.progress import Progress, no_progress
 
-Progress = Callable[[int, int], None]
 Answer = tuple[bool, str]
 
 
@@ -32,7 +32,7 @@ class Check(NamedTuple):
     detail: str
 
 
-def verify(store: Store, *, progress: Progress = lambda done, total: None) -> list[Check]:
+def verify(store: Store, *, progress: Progress = no_progress) -> list[Check]:
     """Check everything about a delivery that can be checked without the key.
 
     Raises:

@@ -1,5 +1,6 @@
 """What a path or URL names: one of fsspec's file systems, and a path on it."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from mole.errors import FileError, MissingExtraError
+from mole.files.beside import TEMPORARY
 
 
 def is_local(path: str) -> bool:
@@ -50,8 +52,14 @@ def reason_of(error: Exception) -> str:
     'Permission denied'
     >>> reason_of(FileNotFoundError("bucket/name"))
     'it is not there'
+    >>> reason_of(OSError(28, "writing .model.safetensors.1f2e3d4c.part failed"))
+    'No space left on device'
     """
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    if isinstance(error, FileError):
+        said = said.rpartition(" can not be written: ")[2]  # of a file beside, whose name nobody knows
+    elif isinstance(error, OSError) and error.errno and TEMPORARY in said:
+        said = os.strerror(error.errno)
     if isinstance(error, FileNotFoundError) and not error.strerror:
         said = "it is not there"
     return " ".join(said.split()).rstrip(".") or type(error).__name__

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+TEMPORARY = ".part"  # how names of unfinished files end
+
 
 @contextmanager
 def written_beside(path: Path, *, private: bool = False) -> Iterator[Path]:
@@ -14,7 +16,7 @@ def written_beside(path: Path, *, private: bool = False) -> Iterator[Path]:
 
     A private one is a file that only its owner can read, from the start.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
         if private:
             _write_new(temporary, b"")
@@ -40,7 +42,7 @@ def write_secret(path: Path, content: bytes) -> None:
     It appears under its name at once and complete: as a second name of a finished file. A file that is
     there already is never touched: `FileExistsError` then.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
         _write_new(temporary, content)
         try:

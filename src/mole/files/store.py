@@ -12,9 +12,10 @@ from typing import IO, Any, Protocol, TypeVar
 
 from mole.errors import DeliveryError
 from mole.files.addresses import filesystem_of, is_local, local_path, reason_of
-from mole.files.beside import clear_stale, written_beside
+from mole.files.beside import TEMPORARY, clear_stale, written_beside
 
 T = TypeVar("T")
+BY_THE_WAY = (".DS_Store", "Thumbs.db")  # what looking at a folder leaves in it
 
 
 class Store(Protocol):
@@ -74,7 +75,11 @@ class LocalStore:
             raise DeliveryError(f"{self.folder} is a file, and a folder is needed here")
         found = _ask(self.shown, "listed", lambda: [p for p in self.folder.rglob("*") if p.is_file()])
         names = (path.relative_to(self.folder) for path in found)
-        return {name.as_posix() for name in names if not any(part.endswith(".part") for part in name.parts)}
+        return {
+            name.as_posix()
+            for name in names
+            if name.name not in BY_THE_WAY and not any(part.endswith(TEMPORARY) for part in name.parts)
+        }
 
     def read(self, name: str) -> bytes:
         """A file's bytes."""
@@ -132,7 +137,8 @@ class RemoteStore:
         def find() -> list[str]:
             self.filesystem.invalidate_cache()
             found = self.filesystem.find(self.folder)
-            return [path for path in found if not path.endswith("/")]  # S3's marks of empty folders
+            files = [path for path in found if not path.endswith("/")]  # S3's marks of empty folders
+            return [path for path in files if PurePosixPath(path).name not in BY_THE_WAY]
 
         names = {path.removeprefix(self.folder).lstrip("/") for path in _ask(self.shown, "listed", find)}
         if "" in names:

@@ -19,8 +19,9 @@ except ModuleNotFoundError as error:
 
     raise MissingExtraError("mole.torch needs PyTorch: pip install 'morphed-learning[torch]'") from None
 
+from mole.files.checkpoints import CheckpointFacts
 from mole.torch.attach import attach
-from mole.torch.checkpoint import CheckpointFacts, load_checkpoint, save_checkpoint
+from mole.torch.checkpoint import load_checkpoint, save_checkpoint
 from mole.torch.export import export_first_layer
 from mole.torch.find import find_first_layer
 from mole.torch.module import AugmentedModule

@@ -16,6 +16,17 @@ from torch import Tensor, nn
 from mole.errors import FileError, ParameterError
 
 SHOWN = 3  # of a list of problems
+MAX_DEPTH = 3
+WRAPPINGS = (
+    "state_dict",
+    "model_state_dict",
+    "model_state",
+    "model",
+    "module",
+    "net",
+    "network",
+    "weights",
+)
 
 
 def load_model(name: str, **offered: Any) -> nn.Module:
@@ -64,10 +75,22 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise FileError(
             f"{path} holds no weights, or it is damaged: save them with torch.save(model.state_dict(), ...)"
         ) from None
-    if isinstance(content, dict) and isinstance(content.get("state_dict"), dict):
-        content = content["state_dict"]  # as training frameworks wrap it
+    content = _unwrapped(content)
     if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
         raise FileError(f"{path} holds something else than weights: save model.state_dict() in it")
+    return content
+
+
+def _unwrapped(content: Any) -> Any:
+    """The state dict that training loops put beside their own state, under one of the usual names.
+
+    >>> _unwrapped({"epoch": 3, "model": {"state_dict": {"weight": 1}}})
+    {'weight': 1}
+    """
+    for _ in range(MAX_DEPTH):
+        if isinstance(content, dict):
+            inner = (content[name] for name in WRAPPINGS if isinstance(content.get(name), dict))
+            content = next(inner, content)
     return content
 
 

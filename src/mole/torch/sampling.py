@@ -27,16 +27,16 @@ class ShardSampler(Sampler[int]):
         """
         self._starts = torch.tensor([0, *rows]).cumsum(0).tolist()
         self._shards_at_once = max(1, shards_at_once)
-        self._generator = torch.Generator().manual_seed(seed)
+        self.generator = torch.Generator().manual_seed(seed)
 
     def __len__(self) -> int:
         return int(self._starts[-1])
 
     def __iter__(self) -> Iterator[int]:
-        shards = torch.randperm(len(self._starts) - 1, generator=self._generator)
+        shards = torch.randperm(len(self._starts) - 1, generator=self.generator)
         for window in shards.split(self._shards_at_once):
             spans = [
                 torch.arange(self._starts[shard], self._starts[shard + 1]) for shard in window.tolist()
             ]
             rows = torch.cat(spans)
-            yield from rows[torch.randperm(len(rows), generator=self._generator)].tolist()
+            yield from rows[torch.randperm(len(rows), generator=self.generator)].tolist()

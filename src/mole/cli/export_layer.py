@@ -1,0 +1,106 @@
+"""`mole export-layer`: the first layer of a network, for the data provider."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mole.cli.endings import CallError
+from mole.cli.models import MAX_CLASSES, build_model, parse_shape
+from mole.cli.output import JsonOption, show
+from mole.cli.places import ForceOption, check_output
+from mole.layer import FirstLayer
+from mole.normalisation import Normalisation
+
+LARGEST = 1 << 16
+
+
+def export_layer(
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="module:factory, a built-in network, or a file of weights (.safetensors, .pt, .pth)."
+        ),
+    ],
+    input_shape: Annotated[str, typer.Option(help="Shape of a sample, such as 3x32x32.")],
+    weights: Annotated[Path | None, typer.Option(help="Weights to load into the model.")] = None,
+    tensor: Annotated[
+        str | None, typer.Option(help="For a file of weights: the name of the layer's weight.")
+    ] = None,
+    stride: Annotated[
+        int | None, typer.Option(help="Of a convolution in a file of weights.", min=1, max=LARGEST)
+    ] = None,
+    padding: Annotated[
+        int | None, typer.Option(help="Of a convolution in a file of weights.", min=0, max=LARGEST)
+    ] = None,
+    mean: Annotated[str | None, typer.Option(help="Mean of each channel, such as 0.49,0.48,0.45.")] = None,
+    std: Annotated[str | None, typer.Option(help="Standard deviation of each channel.")] = None,
+    classes: Annotated[
+        int, typer.Option(help="Number of classes, for a network that has to know.", min=2, max=MAX_CLASSES)
+    ] = 10,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
+        "first-layer.safetensors"
+    ),
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the first layer of a trained network, for the data provider.
+
+    A model is run once to see which layer comes first and what it does. A file of weights alone does not
+    tell: there, say --stride and --padding of a convolution, and --tensor where several could be the first.
+    """
+    shape = parse_shape(input_shape)
+    normalisation = _normalisation(mean, std)
+    is_file = Path(model).suffix.lower() in (".safetensors", ".pt", ".pth")
+    _check_call(is_file, {"--tensor": tensor, "--stride": stride, "--padding": padding}, weights)
+    check_output(out, force=force)
+    if is_file:
+        from mole.torch.weight_files import first_layer_of_file  # noqa: PLC0415  (loads PyTorch)
+
+        name, layer = first_layer_of_file(
+            Path(model), shape, tensor=tensor, stride=stride, padding=padding, normalisation=normalisation
+        )
+    else:
+        from mole.torch.export import describe  # noqa: PLC0415
+        from mole.torch.find import find_first_layer  # noqa: PLC0415
+
+        found = find_first_layer(build_model(model, shape, classes, weights), shape)
+        name, layer = f"{found.name}.weight", describe(found, normalisation)
+    from mole.files import save  # noqa: PLC0415
+
+    save(layer, out)
+    show({"layer": str(out), "tensor": name, **_facts(layer)}, as_json=as_json)
+
+
+def _check_call(is_file: bool, of_files: dict[str, Any], weights: Path | None) -> None:
+    if is_file and weights is not None:
+        raise CallError("--weights belong to a model, and a file of weights is given: leave them out")
+    given = [option for option, value in of_files.items() if value is not None]
+    if not is_file and given:
+        raise CallError(f"{given[0]} belongs to a file of weights, and a model knows its own: leave it out")
+
+
+def _facts(layer: FirstLayer) -> dict[str, Any]:
+    """What the provider will be told: to be compared with what the network does."""
+    facts: dict[str, Any] = {"kind": layer.kind, "output shape": layer.output_shape}
+    if layer.kind != "linear":
+        facts |= {
+            "kernel": layer.kernel,
+            "stride": layer.stride,
+            "padding": layer.padding,
+            "dilation": layer.dilation,
+            "groups": layer.groups,
+        }
+    return {**facts, "bias": layer.bias is not None, "normalised": layer.normalisation is not None}
+
+
+def _normalisation(mean: str | None, std: str | None) -> Normalisation | None:
+    if mean is None and std is None:
+        return None
+    if mean is None or std is None:
+        raise CallError("a normalisation needs both --mean and --std")
+    try:
+        means, stds = (tuple(float(number) for number in text.split(",")) for text in (mean, std))
+    except ValueError:
+        raise CallError("--mean and --std are numbers with commas: 0.49,0.48,0.45") from None
+    return Normalisation(means, stds)
