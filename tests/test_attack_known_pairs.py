@@ -26,7 +26,9 @@ def test_a_third_of_the_published_number_is_enough_at_kappa_3(rng, core):
     assert enough.facts["pairs that the paper asks for"] == 1024
     assert relative_error(enough.images, delivery.plain) < 0.02
     too_few = run(delivery.injecting(known[:300]), rng)
-    assert relative_error(too_few.images, delivery.plain) > 0.05
+    assert relative_error(too_few.images, delivery.plain) > 5 * relative_error(
+        enough.images, delivery.plain
+    )
 
 
 @given(seed=st.integers(0, 2**32), kappa=st.sampled_from([1, 2, 3, 4, 6]))
@@ -61,7 +63,7 @@ def test_the_curve_tells_the_error_without_the_truth(rng):
 def test_a_few_pairs_show_what_they_span(rng):
     delivery = Delivery(random_conv(rng, 1, (1, 28, 28), 1), fashion("x_private", 100))
     finding = run(delivery.injecting(fashion("x_public", 40)), rng)
-    assert "did not give the core" in finding.words
+    assert "do not determine the core" in finding.words
     error = finding.facts["error against pairs"][-1]["error"]
     assert 0.1 < relative_error(finding.images, delivery.plain) < 1
     assert abs(relative_error(finding.images, delivery.plain) - error) < 0.15

@@ -96,7 +96,10 @@ def _words(pairs: int, needed: int, published: int, error: float | None) -> str:
     counts = f"{needed} determine the core, and the paper asks for {published}"
     if error is None:
         return f"The core was solved for from {known}; {counts}. None was left to measure the error with."
-    found = "gave the core" if error <= SOLVED else "did not give the core"
+    if pairs < needed:
+        found = "do not determine the core, but show what of other images they span"
+    else:
+        found = "gave the core" if error <= SOLVED else "did not give the core"
     return f"{known} {found}: on pairs left aside the error is {100 * error:.2g} % ({counts})."
 
 
