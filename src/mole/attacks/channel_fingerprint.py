@@ -48,7 +48,8 @@ ATTACK = Attack(
     run=run,
     source="this project: the published bound of 1 / beta! counts guesses, and none is needed",
     advice=(
-        "No key and no kappa helps. Lose information before the data leaves: add noise, or agree on a "
-        "first layer with fewer features than pixels."
+        "No key helps. Lose information before the data leaves: add noise, or agree on a first layer with "
+        "fewer features than pixels and use kappa = 1, because a core that stands there several times can "
+        "be solved for."
     ),
 )

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpstrf
 
 from mole.attacks.attack import NotApplicableError
 from mole.d2r import sparse_layer_matrix
@@ -15,16 +16,54 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 MAX_ELEMENTS = 12_288  # a Gram matrix of that side fills 1.2 GB
-RIDGE = 1e-12  # of its mean diagonal element: keeps the solution small where features say nothing
-NOTHING = 1e-8  # a pivot of the Gram matrix below this share of its mean says nothing new
+RIDGES = (1e-10, 1e-8)  # of the mean diagonal element: keep solutions small where features say nothing
+NOTHING = 1e-9  # a pivot of the Gram matrix below this share of its mean says nothing new
+PLENTY = 1e-4  # above this share, no pivot is in doubt
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A Gram matrix, ready for solving: x G = y, for many rows y at once."""
+
+    rank: int
+    _factor: tuple[Array, bool]
+
+    @classmethod
+    def of(cls, gram: Array) -> "Factor":
+        """Factor a symmetric matrix without negative eigenvalues."""
+        mean = float(gram.trace()) / len(gram)
+        if not mean > 0:
+            raise NotApplicableError(
+                "the features of this layer do not depend on the images: they show nothing"
+            )
+        for ridge in RIDGES:  # rounding can make a singular matrix look negative
+            raised = gram.copy()
+            raised[np.diag_indices(len(gram))] += ridge * mean
+            try:
+                factor = cho_factor(raised, overwrite_a=True, check_finite=False)
+            except LinAlgError:
+                continue
+            return cls(_rank(gram, np.diag(factor[0]) ** 2, mean), factor)
+        raise NotApplicableError("this layer can not be undone within the precision of the numbers at hand")
+
+    def solve(self, rows: Array) -> Array:
+        """The x of x G = y."""
+        return np.asarray(cho_solve(self._factor, rows.T).T)
+
+
+def _rank(gram: Array, pivots: Array, mean: float) -> int:
+    """Rank of a Gram matrix; small pivots are not to be trusted unless they are taken in order of size."""
+    if pivots.min() > PLENTY * mean:
+        return len(gram)
+    return int(dpstrf(gram, tol=NOTHING * mean)[2])
 
 
 @dataclass(frozen=True, eq=False)
 class Deconvolution:
     """Undoes a first layer, as far as it can be undone.
 
-    With F = D C, images are F C^T (C C^T)^-1. C is sparse; C C^T has the side of one image, and is factored
-    once.
+    With F = D C, images are F C^T (C C^T)^-1, or F (C^T C)^-1 C^T where features are fewer than pixels. C
+    is sparse, and the matrix in the middle is factored once.
 
     >>> blur = FirstLayer.conv(np.array([[[[1.0, 0.5]]]]), None, input_shape=(1, 1, 4), padding=(0, 1))
     >>> undo = Deconvolution.of(blur)
@@ -33,15 +72,14 @@ class Deconvolution:
 
     Attributes:
         layer: what is undone.
-        rank: how many numbers of an image its features pin down ...
-        elements: ... out of how many.
+        elements: how many numbers an image has.
     """
 
     layer: FirstLayer
-    rank: int
     elements: int
     _matrix: "csr_array"
-    _factor: tuple[Array, bool]
+    _factor: Factor
+    _fewer_features: bool
 
     @classmethod
     def of(cls, layer: FirstLayer) -> "Deconvolution":
@@ -52,12 +90,14 @@ class Deconvolution:
                 f"undoing a layer on {elements} elements takes a matrix of that side: too large here"
             )
         matrix = sparse_layer_matrix(layer).astype(np.float64)
-        gram = (matrix @ matrix.T).toarray()
-        mean = float(gram.trace()) / elements
-        gram[np.diag_indices(elements)] += RIDGE * mean
-        factor = cho_factor(gram, overwrite_a=True)
-        rank = int((np.diag(factor[0]) ** 2 > NOTHING * mean).sum())
-        return cls(layer, rank, elements, matrix, factor)
+        fewer = matrix.shape[1] < elements
+        gram = matrix.T @ matrix if fewer else matrix @ matrix.T
+        return cls(layer, elements, matrix, Factor.of(gram.toarray()), fewer)
+
+    @property
+    def rank(self) -> int:
+        """How many numbers of an image its features pin down."""
+        return self._factor.rank
 
     @property
     def is_exact(self) -> bool:
@@ -69,6 +109,9 @@ class Deconvolution:
         values = features.astype(np.float64)
         if self.layer.bias is not None:
             values = values - self.layer.bias.reshape(-1, *(1,) * (features.ndim - 2))
-        projected = self._matrix @ values.reshape(len(values), -1).T
-        images: Array = cho_solve(self._factor, projected).T.astype(np.float32)
-        return images.reshape(len(features), *self.layer.input_shape)
+        rows = values.reshape(len(values), -1)
+        if self._fewer_features:
+            images = (self._matrix @ self._factor.solve(rows).T).T
+        else:
+            images = self._factor.solve((self._matrix @ rows.T).T)
+        return np.asarray(images, np.float32).reshape(len(features), *self.layer.input_shape)

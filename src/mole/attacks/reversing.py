@@ -1,0 +1,117 @@
+"""Aug-Conv reversing: solve C^ac = M^-1 C P for the inverse core (paper, equations 11 to 14).
+
+The paper takes the order of channels for one more unknown and counts. Tried as it describes it, with the
+channels as they come, no core fits. With the order found, the equations are linear and solve. Who has
+the inverse core needs no features: it unmorphs every image, past and future, of this key.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from mole.analysis import (
+    counted_equations,
+    counted_unknowns,
+    published_equations,
+    published_unknowns,
+)
+from mole.attacks.attack import DEVELOPER, Attack, Finding, NotApplicableError
+from mole.attacks.channel_order import FoundOrder, find_order
+from mole.attacks.inverse_core import CoreEquations
+from mole.attacks.views import DeveloperView
+from mole.geometry import element_count
+
+AT_MOST = 256
+SAMPLED = 64  # rows of the core on which a solution is checked
+SOLVED = 0.03  # share of the augmented layer left unexplained, up to which it is a solution
+
+
+def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
+    """Solve with the order assumed, then with the order found."""
+    if view.layout != "rows":
+        raise NotApplicableError(
+            f"blocks of the layout '{view.layout}' are not consecutive numbers of a row"
+        )
+    equations = CoreEquations.of(view.layer, view.kappa)
+    as_they_come = np.arange(view.layer.channels)
+    sample = np.sort(rng.choice(equations.side, min(SAMPLED, equations.side), replace=False))
+    assumed = equations.residual(view.augmented, as_they_come, sample)
+    found = _order(view, rng)
+    order = as_they_come if found is None else found.order
+    left = None if found is None else equations.residual(view.augmented, order, sample)
+    inverse = equations.solve(view.augmented, order, np.arange(equations.side))
+    blocks = view.morphed[:AT_MOST].reshape(-1, equations.side)
+    images = (blocks @ inverse.astype(np.float32)).reshape(-1, *view.input_shape)
+    return Finding(
+        words=_words(equations, assumed, left),
+        images=images.astype(np.float32),
+        channel_order=None if found is None else found.order,
+        facts={
+            "unexplained with channels as they come": float(f"{assumed:.3g}"),
+            "unexplained with the order found": None if left is None else float(f"{left:.3g}"),
+            "order found by": None if found is None else found.method,
+            "side of the core": equations.side,
+            "of it determined": equations.rank,
+            **_counts(view),
+        },
+    )
+
+
+def _order(view: DeveloperView, rng: np.random.Generator) -> FoundOrder | None:
+    try:
+        return find_order(view, rng)
+    except NotApplicableError:
+        return None
+
+
+def _words(equations: CoreEquations, assumed: float, left: float | None) -> str:
+    published = (
+        "With the channels as they come some matrix explains the augmented layer: the layer has too few "
+        "features to tell one order from another."
+        if assumed <= SOLVED
+        else f"As the paper describes it, with the order unknown, it fails: {100 * assumed:.0f} % of the "
+        "augmented layer stays unexplained."
+    )
+    if left is None:
+        return f"{published} The order of channels could not be found."
+    if left > SOLVED:
+        return f"{published} With the order guessed for the channels {100 * left:.0f} % stays unexplained."
+    share = (
+        "itself" if equations.is_determined else f"in {equations.rank} of its {equations.side} dimensions"
+    )
+    return (
+        f"{published} With the order found, the equations give the inverse core {share}: it unmorphs all "
+        "images of this key, past and future."
+    )
+
+
+def _counts(view: DeveloperView) -> dict[str, Any]:
+    """Unknowns and equations, as the paper counts them and one by one."""
+    elements, outputs = element_count(view.input_shape), view.augmented.output_shape
+    kernel = element_count(view.layer.ungrouped_weight.shape[1:])
+    return {
+        "unknowns as published": published_unknowns(
+            input_elements=elements, kernel_elements=kernel, kappa=view.kappa
+        ),
+        "equations as published": published_equations(output_positions=element_count(outputs[1:])),
+        "unknowns as counted": counted_unknowns(
+            input_elements=elements, output_channels=outputs[0], kernel_elements=kernel, kappa=view.kappa
+        ),
+        "equations as counted": counted_equations(
+            input_elements=elements, output_elements=element_count(outputs)
+        ),
+    }
+
+
+ATTACK = Attack(
+    name="reversing",
+    title="Solving the augmented layer for the core",
+    attacker=DEVELOPER,
+    view=DeveloperView,
+    run=run,
+    source="the paper's Aug-Conv reversing attack, as described, and with the order of channels found",
+    advice=(
+        "Use a key for one delivery only: who solved it once unmorphs everything else made with it. Use "
+        "kappa = 1: with more, the core can be solved for even where features do not hold the images."
+    ),
+)
