@@ -1,6 +1,31 @@
 """The red team: attacks on morphed data and augmented layers, each with the view of one attacker."""
 
-from mole.attacks import channel_fingerprint
+from mole.attacks import (
+    brute_force_core,
+    channel_fingerprint,
+    channel_search,
+    feature_view,
+    known_image,
+    known_pairs,
+    learned_inversion,
+    linkage,
+    pca_matching,
+    reversing,
+    unknown_kernels,
+)
 from mole.attacks.attack import Attack
 
-ATTACKS: tuple[Attack, ...] = (channel_fingerprint.ATTACK,)
+# The quick ones first, so that a small budget of time tells most.
+ATTACKS: tuple[Attack, ...] = (
+    linkage.ATTACK,
+    pca_matching.ATTACK,
+    unknown_kernels.ATTACK,
+    feature_view.ATTACK,
+    channel_fingerprint.ATTACK,
+    known_image.ATTACK,
+    channel_search.ATTACK,
+    brute_force_core.ATTACK,
+    reversing.ATTACK,
+    known_pairs.ATTACK,
+    learned_inversion.ATTACK,
+)

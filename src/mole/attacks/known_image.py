@@ -24,8 +24,10 @@ def run(view: InjectingView, rng: np.random.Generator) -> Finding:
             f"a patch has {patch} numbers and an image {positions} patches: it takes at least {needed} "
             f"known images, and there {'is' if len(view.known) == 1 else 'are'} {len(view.known)}"
         )
-    used = min(len(view.known), max(needed, MOST_EQUATIONS // positions))
-    layer, rank = _learned_layer(view, used)
+    used, (layer, rank) = needed, _learned_layer(view, needed)
+    while rank < patch and used < min(len(view.known), MOST_EQUATIONS // positions):
+        used = min(len(view.known), 2 * used)  # the patches of dull images do not tell enough
+        layer, rank = _learned_layer(view, used)
     undo = Deconvolution.of(layer)
     images = "One known image" if used == 1 else f"{used} known images"
     whole = "every number of" if undo.is_exact else f"{undo.rank} of the {undo.elements} numbers of"

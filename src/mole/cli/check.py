@@ -7,10 +7,11 @@ from typing import IO, Annotated
 import numpy as np
 import typer
 
+from mole.cli.endings import CallError
 from mole.cli.output import JsonOption, QuietOption, progress_bar, show
 from mole.cli.places import ForceOption, check_output
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.errors import DeliveryError, ParameterError
+from mole.errors import DeliveryError
 from mole.files.addresses import reason_of
 from mole.files.beside import clear_stale, written_beside
 
@@ -60,7 +61,7 @@ def recover(
     from mole.files.store import open_store  # noqa: PLC0415
 
     if data is not None and ids is None:
-        raise ParameterError("--data names samples in the table that --ids writes: add --ids")
+        raise CallError("--data names samples in the table that --ids writes: add --ids")
     out = ids or out
     check_output(out, force=force)
     opened = open_key(key, passphrase_file, identity)

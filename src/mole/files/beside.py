@@ -31,7 +31,10 @@ def written_beside(path: Path, *, private: bool = False) -> Iterator[Path]:
 def clear_stale(path: Path) -> None:
     """Remove what killed runs left beside a file that will be written."""
     name = glob.escape(path.name)
-    for pattern in (f".{name}.*.part", f"..{name}.*.part"):  # a sealed file has one beside that one
+    for pattern in (
+        f".{name}.*{TEMPORARY}",
+        f"..{name}.*{TEMPORARY}",
+    ):  # a sealed file has one beside that one
         for stale in path.parent.glob(pattern):
             stale.unlink(missing_ok=True)
 
