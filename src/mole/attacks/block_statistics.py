@@ -16,7 +16,7 @@ from mole.geometry import Array
 
 MOST_ELEMENTS = 3072  # of a sample, whose covariance is taken: of larger ones a part
 MOST_PLACES = 256  # in a sample, that are compared with each other
-MOST_ROWS = 4096
+MOST_ROWS = 8192
 FEWEST_ROWS = 200
 STARTS, STEPS = 6, 40
 PRODUCTS = 2.5e11  # multiplications spent on climbing, some ten seconds
