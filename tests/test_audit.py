@@ -69,7 +69,7 @@ def test_the_verdicts_on_a_delivery(clothes_report):
 
 def test_every_attack_is_told_of(clothes_report):
     assert [attack.name for attack in clothes_report.attacks] == [attack.name for attack in ATTACKS]
-    assert len(ATTACKS) == 12
+    assert len(ATTACKS) == 13
     assert {attack.attacker for attack in ATTACKS} == set(ATTACKERS)
     for attack in clothes_report.attacks:
         assert attack.words.endswith((".", "!")), attack.name

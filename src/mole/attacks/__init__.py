@@ -1,10 +1,12 @@
 """The red team: attacks on morphed data and augmented layers, each with the view of one attacker."""
 
 from mole.attacks import (
+    block_statistics,
     brute_force_core,
     channel_fingerprint,
     channel_search,
     feature_view,
+    ica_small_cores,
     known_image,
     known_pairs,
     learned_inversion,
@@ -19,11 +21,13 @@ from mole.attacks.attack import Attack
 ATTACKS: tuple[Attack, ...] = (
     linkage.ATTACK,
     pca_matching.ATTACK,
+    block_statistics.ATTACK,
     unknown_kernels.ATTACK,
     feature_view.ATTACK,
     channel_fingerprint.ATTACK,
     known_image.ATTACK,
     channel_search.ATTACK,
+    ica_small_cores.ATTACK,
     brute_force_core.ATTACK,
     reversing.ATTACK,
     known_pairs.ATTACK,
