@@ -32,7 +32,7 @@ def report(attacker, status, **score):
     ("score", "status"),
     [
         (Score(correlation=0.9, reidentified=0.6, among=100), SUCCEEDED),
-        (Score(correlation=0.9, reidentified=0.04, among=100), PARTLY),
+        (Score(correlation=0.9, reidentified=0.04, among=100), FAILED),
         (Score(correlation=0.1, reidentified=0.06, among=100), PARTLY),
         (Score(correlation=0.1, reidentified=0.01, among=100), FAILED),
         (Score(correlation=0.1, reidentified=0.2, among=10), FAILED),

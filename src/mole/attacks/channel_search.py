@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from itertools import count, islice, permutations
 
 import numpy as np
+import numpy.typing as npt
 
 from mole.analysis import log10_channel_order_guess
 from mole.attacks.attack import DEVELOPER, Attack, Finding, NotApplicableError
@@ -42,11 +43,9 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
     misses = misfits(spaces, tried)
     fitting = int((misses <= FITS).sum())
     best = np.array(tried[int(np.argmin(misses))], dtype=np.intp)
-    features = np.empty_like(shuffled := view.features(AT_MOST))
-    features[:, best] = shuffled
     return Finding(
         words=_words(len(tried), channels, fitting),
-        images=Deconvolution.of(view.layer)(features),
+        images=_images(view, best) if fitting else None,
         channel_order=best,
         facts={
             "orders tried": len(tried),
@@ -55,6 +54,12 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
             "found": fitting > 0,
         },
     )
+
+
+def _images(view: DeveloperView, order: npt.NDArray[np.intp]) -> Array:
+    features = np.empty_like(shuffled := view.features(AT_MOST))
+    features[:, order] = shuffled
+    return Deconvolution.of(view.layer)(features)
 
 
 def misfits(spaces: Spaces, orders: Iterable[tuple[int, ...]]) -> Array:

@@ -2,7 +2,7 @@
 
 The limits are ours, and stand here in one place. An image counts as rebuilt if the rebuilt one is nearer to
 its own original than to any other and looks like it; as partly seen if attackers do clearly better than by
-chance.
+chance. Correlation alone says little: the mean of public images correlates with all others of their kind.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ WHO = {
     INJECTOR: "A developer who also knows some of the images",
 }
 REBUILT_CORRELATION, REBUILT_SHARE = 0.8, 0.5
-SEEN_CORRELATION, SEEN_MAP, SEEN_COMPONENT, SEEN_NEIGHBOURS = 0.5, 0.6, 0.5, 0.5
+SEEN_MAP, SEEN_COMPONENT, SEEN_NEIGHBOURS = 0.6, 0.5, 0.5
 TIMES_CHANCE, FEWEST_MATCHES = 5, 0.05
 LEVELS = {SUCCEEDED: BROKEN, PARTLY: LEAKS, FAILED: HOLDS}
 RANK = {UNKNOWN: 0, HOLDS: 1, LEAKS: 2, BROKEN: 3}
@@ -54,7 +54,6 @@ def status_of(score: Score) -> str:
     better_than_chance = matched >= max(TIMES_CHANCE / max(score.among or 1, 1), FEWEST_MATCHES)
     signs = (
         better_than_chance and score.among is not None and score.among > 1,
-        correlation >= SEEN_CORRELATION,
         (score.best_map or 0.0) >= SEEN_MAP,
         max(score.components or (0.0,)) >= SEEN_COMPONENT,
         (score.neighbours or 0.0) >= SEEN_NEIGHBOURS,
