@@ -250,6 +250,32 @@ MISTAKES = {
         ],
         OUTPUT: [(["delivery", *MINE], None)],
     },
+    "audit": {
+        MISSING: [
+            (["missing", *MINE], "missing has no manifest.json"),
+            (["delivery", "--key", "missing"], "missing can not be read"),
+            (["delivery", *MINE, "--truth", "nowhere"], "nowhere is not there"),
+            (["--layer", "missing"], "missing can not be read"),
+        ],
+        TYPE: [
+            (["text.txt"], "text.txt is a file"),
+            (["delivery", "--layer", "text.txt"], "text.txt is not a layer file"),
+            (["delivery", "--key", "text.txt"], "text.txt is not a key"),
+        ],
+        PASSPHRASE: [(["delivery", *LOCKED], "locked.key can not be decrypted: the passphrase is wrong")],
+        EMPTY: [
+            (["empty"], "empty has no manifest.json"),
+            (["delivery", *MINE, "--truth", "empty"], "empty is empty"),
+        ],
+        IMAGE: [(["delivery", *MINE, "--public", "photos"], "photos/cat/2.png can not be used")],
+        NAN: [(["delivery", *MINE, "--public", "nan.npz"], "sample 0 of nan.npz:train can not be used")],
+        SHAPE: [
+            (["delivery", *MINE, "--public", "large.npz"], "sample 0 of large.npz:train can not be used"),
+            (["--layer", "two-colours.safetensors"], "no bundled images of shape 2x8x8"),
+        ],
+        REST: [(["delivery", "--out", "empty"], "empty exists already")],
+        OUTPUT: [(["delivery", *MINE], None)],
+    },
     "train": {
         MISSING: [
             (["nowhere"], "nowhere has no manifest.json"),
@@ -341,6 +367,7 @@ DOES_NOT_APPLY = {
     "deliver": set(),
     "morph": set(),
     "recover": {NAN, SHAPE},  # a delivery has neither: test_damage changes every byte of one
+    "audit": {KEY},  # says it in its page: test_audit
     "train": {PASSPHRASE, KEY, NAN},  # the layer comes with the data; a delivery has no NaN
     "predict": {PASSPHRASE, NAN},
     "info": {KEY, IMAGE, SHAPE, OUTPUT},  # reads one file at a time, and writes none
@@ -396,6 +423,8 @@ def _texts_and_data(folder: Path) -> None:
     torch.save({"a.weight": kernels, "a.bias": torch.zeros(4)}, folder / "weights.pt")
     torch.save({"a.weight": kernels * torch.nan}, folder / "nan.pt")
     save_file({"stem.weight": kernels, "b.weight": kernels.clone()}, folder / "twins.safetensors")
+    two = mole.FirstLayer.conv(np.ones((4, 2, 3, 3)), None, input_shape=(2, 8, 8))
+    mole.save(two, folder / "two-colours.safetensors")
     layer = make_layer()
     mole.save(layer, folder / "nan-layer.safetensors")
     content = (folder / "nan-layer.safetensors").read_bytes()

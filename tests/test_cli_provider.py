@@ -1,8 +1,6 @@
 """The provider's files on the command line: who may read them, and what they are good for."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,21 +10,11 @@ import pytest
 from PIL import Image
 
 import mole
+from command import call, right
 from deliveries import make_key, make_layer
 
 IDENTITY = pyrage.x25519.Identity.generate()
 KEY = ["--key", "my.key", "--identity", "identity.txt"]
-
-
-def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [Path(sys.executable).with_name("mole"), *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-
-
-def right(*arguments: object, cwd: Path) -> dict:
-    done = run(*arguments, "--json", cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -85,16 +73,16 @@ def test_predictions_are_joined_with_samples(place, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "sentence", "code"),
     [
-        (["--data", "photos"], "add --ids"),
-        (["--ids", "my.key"], "my.key exists already"),
-        (["--ids", "ids.parquet", "--data", "nowhere"], "nowhere is not there"),
+        (["--data", "photos"], "add --ids", 2),
+        (["--ids", "my.key"], "my.key exists already", 1),
+        (["--ids", "ids.parquet", "--data", "nowhere"], "nowhere is not there", 1),
     ],
 )
-def test_mistakes_are_one_sentence(place, options, sentence):
-    done = run("recover", "delivery", *KEY, *options, cwd=place)
-    assert done.returncode == 1
+def test_mistakes_are_one_sentence(place, options, sentence, code):
+    done = call("recover", "delivery", *KEY, *options, cwd=place)
+    assert done.returncode == code
     assert done.stderr.startswith("mole: ")
     assert sentence in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -103,7 +91,16 @@ def test_mistakes_are_one_sentence(place, options, sentence):
 
 def test_keygen_warns_of_a_layer_that_has_a_key(place):
     recipient = str(IDENTITY.to_public())
-    done = run("keygen", "layer.safetensors", "--recipient", recipient, "--out", "second.key", cwd=place)
+    done = call("keygen", "layer.safetensors", "--recipient", recipient, "--out", "second.key", cwd=place)
     assert done.returncode == 0
     assert "mole: data for this first layer was delivered under my.key before" in done.stderr
     assert (place / "second.key").exists()
+
+
+def test_keygen_says_what_a_large_kappa_costs(place):
+    recipient = str(IDENTITY.to_public())
+    for kappa in (1, 4):
+        choices = ["--recipient", recipient, "--kappa", kappa, "--out", f"{kappa}.key"]
+        done = call("keygen", "layer.safetensors", *choices, cwd=place)
+        assert done.returncode == 0
+        assert ("kappa = 1 hides more" in done.stderr) == (kappa > 1)

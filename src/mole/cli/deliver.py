@@ -103,7 +103,7 @@ def morph(
 WHAT_IT_MEANS = """
 What the receiver can do: train and serve a network on these files, as well as on your images.
 What a stranger who gets only the data files sees: noise. With similar images at hand, a stranger can still
-guess brightness and coarse layout, unless the core is whitened.
+guess brightness and coarse layout, unless the core is whitened; with a large kappa it may rebuild images.
 What the receiver can also do, by trying: get your images back. The augmented layer makes that possible.
 This is obfuscation, not encryption: send these files as carefully as you would send the images."""
 

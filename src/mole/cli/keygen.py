@@ -20,6 +20,11 @@ from mole.keys.whitening_file import whitening_path
 
 SAMPLE = 20_000
 
+REPEATED = (
+    "mole: with kappa = {kappa} the same core is used {kappa} times in every image, and a stranger with "
+    "similar images may find it; kappa = 1 hides more"
+)
+
 
 def keygen(
     layer: Annotated[Path, typer.Argument(help="The developer's first layer.")],
@@ -59,6 +64,8 @@ def keygen(
     say(f"{out} is your key: keep it safe, and keep it to yourself.", quiet=quiet)
     if kind is CoreKind.WHITENED:
         say(f"{out}.whitening belongs to it: keep that too.", quiet=quiet)
+    if kappa > 1:
+        say(REPEATED.format(kappa=kappa), quiet=quiet)
     facts = {"key": str(out), "fingerprint": key.fingerprint, "core": key.core, "kappa": key.kappa}
     show(facts, as_json=as_json)
 
