@@ -30,8 +30,9 @@ format: $(READY)  ## Format, and fix what the linter can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# A process for each core, and one thread in each: two libraries that both take all cores wait for each other.
 test: $(READY)  ## Run tests and doctests, warnings are errors
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 check: lint test  ## Everything CI checks
 

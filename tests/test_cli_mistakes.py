@@ -534,7 +534,7 @@ WRONG_TOGETHER = [
 ]
 
 
-@pytest.mark.parametrize("arguments", WRONG_CALLS, ids=lambda arguments: " ".join(arguments)[-60:])
+@pytest.mark.parametrize("arguments", WRONG_CALLS, ids=map(str, range(len(WRONG_CALLS))))
 def test_a_wrong_call_has_its_own_exit_code(place, arguments):
     before = files_in(place)
     done = call(*arguments, cwd=place)
@@ -543,7 +543,9 @@ def test_a_wrong_call_has_its_own_exit_code(place, arguments):
     assert files_in(place) == before
 
 
-@pytest.mark.parametrize(("arguments", "sentence"), WRONG_TOGETHER, ids=lambda value: str(value)[-60:])
+@pytest.mark.parametrize(
+    ("arguments", "sentence"), WRONG_TOGETHER, ids=[sentence for _, sentence in WRONG_TOGETHER]
+)
 def test_options_that_can_not_stand_together(place, arguments, sentence):
     before = files_in(place)
     done = call(*arguments, cwd=place)

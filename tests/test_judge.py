@@ -64,9 +64,15 @@ def test_the_strong_can_do_what_the_weak_can():
     assert verdicts[2].advice == "Do something."
 
 
+def test_rough_images_are_called_so():
+    rough = report(OUTSIDER, PARTLY, reidentified=0.99, among=256, correlation=0.7)
+    assert verdicts_of([rough])[0].sentence.startswith("rebuilds rough images, in 2.4 seconds: 99 of 100")
+
+
 def test_what_held_and_what_was_not_tried():
     verdicts = verdicts_of(
         [
+            report(OUTSIDER, FAILED, reidentified=0.06, among=32, correlation=0.0),
             report(OUTSIDER, FAILED, reidentified=0.01, among=100, correlation=0.0),
             report(DEVELOPER, NOT_APPLICABLE),
         ]

@@ -85,6 +85,8 @@ def _verdict(attacker: str, attacks: Sequence[AttackReport]) -> Verdict:
         return Verdict(attacker, WHO[attacker], UNKNOWN, f"was not tested: {why}", "")
     best = max(tried, key=_success)
     level = LEVELS[best.status]
+    if level == HOLDS:  # the one with most images to mix up says most
+        best = max(tried, key=lambda attack: attack.score.get("among") or 0)
     return Verdict(attacker, WHO[attacker], level, _sentence(best, len(tried)), _advice(best, level))
 
 
@@ -99,6 +101,9 @@ def _sentence(best: AttackReport, tried: int) -> str:
     if best.status == SUCCEEDED:
         whole = "every image" if matched == 1 else f"{100 * matched:.0f} of 100 images"
         return f"recovers {whole}, {seconds} ({best.title})"
+    if best.status == PARTLY and matched >= REBUILT_SHARE:
+        told = f"{100 * matched:.0f} of 100 images can be told apart"
+        return f"rebuilds rough images, {seconds}: {told} ({best.title})"
     if best.status == PARTLY:
         return f"can not rebuild images, but learns something of them, {seconds}: {_learned(best)}"
     chance = (
