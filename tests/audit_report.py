@@ -12,8 +12,8 @@ from mole.audit.report import (
     FAILED,
     HOLDS,
     LEAKS,
-    NO_TIME,
     NOT_APPLICABLE,
+    NOT_TRIED,
     PARTLY,
     SUCCEEDED,
     UNKNOWN,
@@ -145,7 +145,7 @@ def made_up_report() -> Report:
                 "ica",
                 "Independent components",
                 OUTSIDER,
-                NO_TIME,
+                NOT_TRIED,
                 "The time was used up before it came to this.",
             ),
             attack(

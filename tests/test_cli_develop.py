@@ -31,7 +31,7 @@ SHAPE = ["--input-shape", "3x8x8"]
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("developer")
-    (folder / "networks.py").write_text(NETWORK)
+    (folder / "my_models.py").write_text(NETWORK)
     torch.save(
         {"model": {"stem.weight": torch.ones(4, 3, 3, 3), "body.weight": torch.ones(4, 4, 3, 3)}},
         folder / "weights.pt",
@@ -41,7 +41,7 @@ def place(tmp_path_factory) -> Path:
     (folder / "passphrase.txt").write_text("open sesame\n")
     source = open_source(str(write_npz(folder / "data.npz")))
     deliver(source, make_layer(), make_key(), LocalStore(folder / "delivery"))
-    right("train", "delivery", "--network", "networks:asking", "--epochs", 1, cwd=folder)
+    right("train", "delivery", "--network", "my_models:asking", "--epochs", 1, cwd=folder)
     return folder
 
 
@@ -61,7 +61,7 @@ def test_a_file_of_weights_is_exported_with_all_that_was_used(place, tmp_path):
 
 
 def test_a_model_is_exported_with_the_name_of_its_layer(place, tmp_path):
-    arguments = ["export-layer", "networks:asking", *SHAPE, "--out", tmp_path / "l.safetensors"]
+    arguments = ["export-layer", "my_models:asking", *SHAPE, "--out", tmp_path / "l.safetensors"]
     facts = right(*arguments, "--mean", "0.5,0.4,0.3", "--std", "0.2,0.2,0.2", cwd=place)
     assert (facts["tensor"], facts["padding"], facts["normalised"]) == ("0.weight", [[1, 1], [1, 1]], True)
 
@@ -69,17 +69,17 @@ def test_a_model_is_exported_with_the_name_of_its_layer(place, tmp_path):
 def test_a_factory_that_asks_for_shape_and_classes_predicts_too(place, tmp_path):
     out = tmp_path / "predictions.parquet"
     arguments = ["model.safetensors", "delivery", "--split", "test", "--out", out]
-    assert right("predict", *arguments, "--network", "networks:asking", cwd=place)["rows"] == 30
+    assert right("predict", *arguments, "--network", "my_models:asking", cwd=place)["rows"] == 30
     assert pq.read_table(out).num_rows == 30
 
 
 KEY = ["--key", "my.key", "--passphrase-file", "passphrase.txt"]
 WRITERS = {
-    "export-layer": ["networks:asking", *SHAPE],
+    "export-layer": ["my_models:asking", *SHAPE],
     "review": ["layer.safetensors", "--data", "data.npz"],
     "recover": ["delivery", *KEY],
-    "train": ["delivery", "--network", "networks:asking", "--epochs", 1],
-    "predict": ["model.safetensors", "delivery", "--split", "test", "--network", "networks:asking"],
+    "train": ["delivery", "--network", "my_models:asking", "--epochs", 1],
+    "predict": ["model.safetensors", "delivery", "--split", "test", "--network", "my_models:asking"],
 }
 
 

@@ -9,9 +9,12 @@ from mole.audit.judge import status_of, verdicts_of
 from mole.audit.report import (
     BROKEN,
     FAILED,
+    GAVE_UP,
     HOLDS,
     LEAKS,
     NOT_APPLICABLE,
+    NOT_COMPARED,
+    NOT_TRIED,
     PARTLY,
     SUCCEEDED,
     UNKNOWN,
@@ -81,7 +84,30 @@ def test_what_held_and_what_was_not_tried():
     assert "can not recognise images" in verdicts[0].sentence
     assert "1.0 % of 100 were matched; chance is 1.0 %" in verdicts[0].sentence
     assert verdicts_of([report(DEVELOPER, NOT_APPLICABLE)])[2].level == UNKNOWN
-    assert "There was no layer." in verdicts_of([report(DEVELOPER, NOT_APPLICABLE)])[2].sentence
+    assert "There was no layer" in verdicts_of([report(DEVELOPER, NOT_APPLICABLE)])[2].sentence
+
+
+def test_what_was_not_tried_is_no_comfort():
+    held = report(OUTSIDER, FAILED, reidentified=0.01, among=100, correlation=0.0)
+    assert verdicts_of([held])[0].level == HOLDS
+    assert [verdict.level for verdict in verdicts_of([held])[1:]] == [UNKNOWN] * 3
+    for missing in (NOT_TRIED, GAVE_UP):
+        verdict = verdicts_of([held, report(OUTSIDER, missing)])[0]
+        assert verdict.level == UNKNOWN
+        assert (
+            "1 attack found nothing, but 1 attack could not be tried (There was no layer)"
+            in verdict.sentence
+        )
+
+
+def test_tried_but_not_compared():
+    verdict = verdicts_of([report(OUTSIDER, NOT_APPLICABLE), report(OUTSIDER, NOT_COMPARED)])[0]
+    assert (verdict.level, "no truth to compare with" in verdict.sentence) == (UNKNOWN, True)
+
+
+def test_images_that_can_all_be_picked_out_are_not_hidden():
+    rough = report(OUTSIDER, PARTLY, reidentified=0.95, among=256, correlation=0.7)
+    assert verdicts_of([rough])[0].level == BROKEN
 
 
 def test_a_view_holds_what_its_attacker_has(rng):
@@ -109,7 +135,7 @@ def test_a_view_holds_what_its_attacker_has(rng):
         with pytest.raises(ValueError, match="read-only"):
             view.morphed[0] = 0
         seen = [value for value in vars(view).values() if isinstance(value, np.ndarray)]
-        assert not any(np.shares_memory(value, plain[:20]) for value in seen)
+        assert not any(np.shares_memory(value, plain) for value in seen)
 
 
 def test_known_images_need_the_truth(rng):

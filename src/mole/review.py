@@ -56,7 +56,8 @@ class Review:
         else:
             words.append(
                 f"its features pin down {self.rank} of {self.patch} numbers of each patch: rebuilt images "
-                f"correlate {self.correlation:.2f} with the originals"
+                f"correlate {self.correlation:.2f} with the originals, and solving for whole images "
+                "gives more (`mole audit --layer` tells how much)"
             )
         if self.looks_like_image is not None:
             words.append(

@@ -17,7 +17,7 @@ from mole.attacks import (
 )
 from mole.attacks.attack import Attack
 
-# The quick ones first, so that a small budget of time tells most.
+# The quick ones first, so that a small budget of time tells most; the hopeless one last.
 ATTACKS: tuple[Attack, ...] = (
     linkage.ATTACK,
     pca_matching.ATTACK,
@@ -28,8 +28,8 @@ ATTACKS: tuple[Attack, ...] = (
     known_image.ATTACK,
     channel_search.ATTACK,
     ica_small_cores.ATTACK,
-    brute_force_core.ATTACK,
     reversing.ATTACK,
     known_pairs.ATTACK,
     learned_inversion.ATTACK,
+    brute_force_core.ATTACK,
 )

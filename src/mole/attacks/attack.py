@@ -22,6 +22,10 @@ class NotApplicableError(MoleError):
     """An attack that can not be tried on this view; the message says why."""
 
 
+class MissingInputError(NotApplicableError):
+    """An attack that could be tried, if the auditor gave it what it needs; the message says what."""
+
+
 @dataclass(frozen=True, eq=False)
 class Finding:
     """What an attack found out.

@@ -8,7 +8,7 @@ included: whitening makes the blocks' common covariance the identity, not that o
 
 import numpy as np
 
-from mole.attacks.attack import OUTSIDER, Attack, Finding, NotApplicableError
+from mole.attacks.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
 from mole.attacks.block_moments import Moments, RotationSearch, Whitened
 from mole.attacks.blocks import blocks_of, samples_of
 from mole.attacks.views import OutsiderView
@@ -56,7 +56,7 @@ def _check(view: OutsiderView) -> None:
     if view.kappa == 1:
         raise NotApplicableError("with kappa = 1 a sample is one block, and there are no blocks to compare")
     if view.public is None:
-        raise NotApplicableError("there are no public images to compare the morphed data with")
+        raise MissingInputError("there are no public images to compare the morphed data with")
     fewest = min(len(view.public), len(view.morphed))
     if fewest < FEWEST_ROWS:
         raise NotApplicableError(

@@ -20,6 +20,7 @@ from mole.geometry import Array
 
 Order = npt.NDArray[np.intp]
 SAMPLES = 1024
+FEWEST_SAMPLES = 16
 QUANTILES = np.linspace(0.02, 0.98, 25)
 ROUNDS = 10
 SAME = 1e-6  # of the longest kernel: two kernels that are no further apart may be swapped
@@ -82,7 +83,7 @@ def by_row_space(view: DeveloperView, rng: np.random.Generator) -> FoundOrder | 
 
 def by_statistics(view: DeveloperView, rng: np.random.Generator) -> FoundOrder | None:
     """Features of public images have the same distribution, channel by channel, as delivered ones."""
-    if view.public is None:
+    if view.public is None or min(len(view.public), len(view.morphed)) < FEWEST_SAMPLES:
         return None
     own = features_of(view.layer, view.public[:SAMPLES].astype(np.float32))
     delivered = view.features(SAMPLES)

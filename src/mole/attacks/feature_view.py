@@ -86,7 +86,7 @@ ATTACK = Attack(
     run=run,
     source="this project: the paper shows morphed data, and not what the augmented layer makes of it",
     advice=(
-        "Keep the augmented layer from everybody who should not see images, and never store it beside the "
-        "morphed data: together they are pictures."
+        "Keep the augmented layer from everybody who should not see images: together with morphed data it "
+        "gives pictures. A delivery holds both, so send and store it as you would the images."
     ),
 )

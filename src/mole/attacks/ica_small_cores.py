@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from mole.attacks.attack import OUTSIDER, Attack, Finding, NotApplicableError
+from mole.attacks.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
 from mole.attacks.block_moments import Whitened, nearest_rotation
 from mole.attacks.blocks import blocks_of, samples_of
 from mole.attacks.views import OutsiderView
@@ -72,7 +72,7 @@ def rebuild(view: OutsiderView, rng: np.random.Generator) -> Finding:
 
 def _enough(view: OutsiderView, samples: Array | None, what: str) -> Array:
     if samples is None:
-        raise NotApplicableError("there are no public images to compare the morphed data with")
+        raise MissingInputError("there are no public images to compare the morphed data with")
     blocks = blocks_of(view, samples[:MOST_ROWS])
     count, fewest = len(blocks) * view.kappa, BLOCKS_PER_SIDE * view.block
     if count < fewest:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mole.attacks.attack import DEVELOPER, Attack, Finding, NotApplicableError
+from mole.attacks.attack import DEVELOPER, Attack, Finding, MissingInputError, NotApplicableError
 from mole.attacks.channel_order import find_order
 from mole.attacks.deconvolve import Deconvolution
 from mole.attacks.views import DeveloperView
@@ -35,7 +35,7 @@ LEARNING_RATE = 2e-3
 def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
     """Put the channels in order, train on public images, decode."""
     if view.public is None or len(view.public) < FEWEST_PUBLIC:
-        raise NotApplicableError(
+        raise MissingInputError(
             f"a decoder learns from public images of the same kind, at least {FEWEST_PUBLIC} of them"
         )
     undo = Deconvolution.of(view.layer)

@@ -110,7 +110,7 @@ def _words(pairs: int, rows: int, spread: Array, usual: Array | None, has_maps: 
     elif np.abs(spread / np.maximum(usual, 1e-12) - 1).max() < SAME_SPREAD:
         told = "Distances are as those of public images, so the core keeps them: near rows are images alike"
     else:
-        told = "Distances are not as those of public images, so the core hides them, if not altogether"
+        told = "Distances are not as those of public images: the core hides them, or the images differ"
     parts = ", and the length of a block shows how much there is to see in that part of the image."
     return f"{same} {told}{parts if has_maps else '.'}"
 

@@ -9,7 +9,7 @@ strong, and leaves no order.
 
 import numpy as np
 
-from mole.attacks.attack import OUTSIDER, Attack, Finding, NotApplicableError
+from mole.attacks.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
 from mole.attacks.principal import Components, leading_components
 from mole.attacks.views import OutsiderView
 from mole.geometry import Array, roll, unroll
@@ -53,7 +53,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
 
 def _rows(samples: Array | None, what: str) -> Array:
     if samples is None:
-        raise NotApplicableError("there are no public images to compare the morphed data with")
+        raise MissingInputError("there are no public images to compare the morphed data with")
     if len(samples) < FEWEST_ROWS:
         raise NotApplicableError(
             f"{len(samples)} {what} are too few to see in which directions they vary: "

@@ -136,7 +136,7 @@ ATTACK = Attack(
     run=run,
     source="this project: keeping the first layer's weights secret protects nothing",
     advice=(
-        "Keep a delivery together and away from others: who has all of it needs neither key nor weights. A "
-        "stride of two or more, or noise added before morphing, stops this way of undoing it."
+        "Keep a delivery away from others: who has all of it needs neither key nor weights. A stride of "
+        "two or more stops this way of undoing it; a developer who knows its own layer has another."
     ),
 )

@@ -30,7 +30,8 @@ def bundled_images(shape: Shape, *, private: int, public: int, seed: int = 0) ->
     """8-bit images of a shape, (n, channels, height, width)."""
     if len(shape) != 3 or shape[0] not in (1, 3):
         raise ParameterError(
-            f"there are no bundled images of shape {'x'.join(map(str, shape))}: give your own with --truth"
+            f"there are no bundled images of shape {'x'.join(map(str, shape))}: "
+            "make a delivery of your own data, and audit that"
         )
     if shape[0] == 1:
         arrays = _fashion_mnist()

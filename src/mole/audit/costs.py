@@ -20,7 +20,9 @@ def costs_of(subject: Subject) -> tuple[Cost, ...]:
     """The overhead of a subject; nothing without its first layer."""
     if subject.layer is None or subject.augmented is None:
         return ()
-    setting = Setting(layer=LayerSizes.of(subject.layer), kappa=subject.kappa, images=len(subject.morphed))
+    setting = Setting(
+        layer=LayerSizes.of(subject.layer), kappa=subject.kappa, images=subject.rows or len(subject.morphed)
+    )
     figures = {figure.name: figure for figure in figures_of(setting)}
     measured = _measured(subject, subject.layer, subject.augmented)
     return tuple(

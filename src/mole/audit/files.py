@@ -22,6 +22,7 @@ def write_report(report: Report, folder: Path) -> Path:
             (unfinished / name).write_text(text, encoding="utf-8")
         unfinished.rename(folder)
     except OSError as error:
-        shutil.rmtree(unfinished, ignore_errors=True)
         raise DeliveryError(f"{folder} can not be written: {error.strerror}") from None
+    finally:  # after an interruption, too: it shows private images
+        shutil.rmtree(unfinished, ignore_errors=True)
     return folder / "audit.html"

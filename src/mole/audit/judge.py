@@ -12,10 +12,12 @@ from mole.audit.measures import duration
 from mole.audit.report import (
     BROKEN,
     FAILED,
+    GAVE_UP,
     HOLDS,
     LEAKS,
-    NO_TIME,
     NOT_APPLICABLE,
+    NOT_COMPARED,
+    NOT_TRIED,
     PARTLY,
     SUCCEEDED,
     UNKNOWN,
@@ -30,10 +32,11 @@ WHO = {
     DEVELOPER: "A curious developer: the receiver, who has its own first layer as well",
     INJECTOR: "A developer who also knows some of the images",
 }
-REBUILT_CORRELATION, REBUILT_SHARE = 0.8, 0.5
+REBUILT_CORRELATION, REBUILT_SHARE, PICKED_OUT = 0.8, 0.5, 0.9
 SEEN_MAP, SEEN_COMPONENT, SEEN_NEIGHBOURS = 0.6, 0.5, 0.5
 TIMES_CHANCE, FEWEST_MATCHES = 5, 0.05
 LEVELS = {SUCCEEDED: BROKEN, PARTLY: LEAKS, FAILED: HOLDS}
+AT_LEAST = "can do at least the same: "
 RANK = {UNKNOWN: 0, HOLDS: 1, LEAKS: 2, BROKEN: 3}
 TRIED = (SUCCEEDED, PARTLY, FAILED)
 
@@ -68,11 +71,13 @@ def verdicts_of(attacks: Sequence[AttackReport]) -> tuple[Verdict, ...]:
         own = [attack for attack in attacks if attack.attacker == attacker]
         verdict = _verdict(attacker, own)
         weaker = verdicts[-1] if verdicts else None
-        if weaker is not None and RANK[weaker.level] > RANK[verdict.level]:
-            verdict = Verdict(
-                attacker, WHO[attacker], weaker.level, f"can do at least the same: {weaker.sentence}",
-                weaker.advice,
-            )  # fmt: skip
+        if (
+            weaker is not None
+            and weaker.level in (LEAKS, BROKEN)
+            and RANK[weaker.level] > RANK[verdict.level]
+        ):
+            same = f"{AT_LEAST}{weaker.sentence.removeprefix(AT_LEAST)}"
+            verdict = Verdict(attacker, WHO[attacker], weaker.level, same, weaker.advice)
         verdicts.append(verdict)
     return tuple(verdicts)
 
@@ -80,22 +85,45 @@ def verdicts_of(attacks: Sequence[AttackReport]) -> tuple[Verdict, ...]:
 def _verdict(attacker: str, attacks: Sequence[AttackReport]) -> Verdict:
     tried = [attack for attack in attacks if attack.status in TRIED and attack.score]
     if not tried:
-        reasons = {attack.words for attack in attacks if attack.status in (NOT_APPLICABLE, NO_TIME)}
-        why = next(iter(sorted(reasons)), "nothing was tried")
-        return Verdict(attacker, WHO[attacker], UNKNOWN, f"was not tested: {why}", "")
+        return Verdict(attacker, WHO[attacker], UNKNOWN, f"was not tested: {_why(attacks)}", "")
     best = max(tried, key=_success)
-    level = LEVELS[best.status]
+    level = _level(best)
+    untried = [attack for attack in attacks if attack.status in (NOT_TRIED, GAVE_UP)]
+    if level == HOLDS and untried:
+        words = untried[0].words.rstrip(".")
+        missing = f"{_attacks(tried)} found nothing, but {_attacks(untried)} could not be tried ({words})"
+        return Verdict(attacker, WHO[attacker], UNKNOWN, f"was not fully tested: {missing}", "")
     if level == HOLDS:  # the one with most images to mix up says most
         best = max(tried, key=lambda attack: attack.score.get("among") or 0)
-    return Verdict(attacker, WHO[attacker], level, _sentence(best, len(tried)), _advice(best, level))
+    return Verdict(attacker, WHO[attacker], level, _sentence(best, tried), _advice(best, level))
+
+
+def _why(attacks: Sequence[AttackReport]) -> str:
+    if any(attack.status == NOT_COMPARED for attack in attacks):
+        return "attacks were tried, but there was no truth to compare with what they found"
+    for status in (NOT_TRIED, GAVE_UP, NOT_APPLICABLE):
+        for attack in attacks:
+            if attack.status == status:
+                return attack.words.rstrip(".")
+    return "no attack was asked for"
+
+
+def _attacks(attacks: Sequence[AttackReport]) -> str:
+    return f"{len(attacks)} attack{'' if len(attacks) == 1 else 's'}"
+
+
+def _level(attack: AttackReport) -> str:
+    """Images that can nearly all be picked out are not hidden, however rough they are."""
+    matched = float(attack.score.get("reidentified") or 0.0)
+    return BROKEN if attack.status == PARTLY and matched >= PICKED_OUT else LEVELS[attack.status]
 
 
 def _success(attack: AttackReport) -> tuple[int, float, float]:
     matched = float(attack.score.get("reidentified") or 0.0)
-    return RANK[LEVELS[attack.status]], matched, float(attack.score.get("correlation") or 0.0)
+    return RANK[_level(attack)], matched, float(attack.score.get("correlation") or 0.0)
 
 
-def _sentence(best: AttackReport, tried: int) -> str:
+def _sentence(best: AttackReport, tried: Sequence[AttackReport]) -> str:
     score, seconds = best.score, f"in {duration(best.seconds or 0)}"
     matched, among = float(score.get("reidentified") or 0.0), score.get("among")
     if best.status == SUCCEEDED:
@@ -109,14 +137,14 @@ def _sentence(best: AttackReport, tried: int) -> str:
     chance = (
         f" ({100 * matched:.1f} % of {among} were matched; chance is {100 / among:.1f} %)" if among else ""
     )
-    return f"can not recognise images: {tried} attacks were tried and none got anywhere{chance}"
+    return f"can not recognise images: {_attacks(tried)} got nowhere{chance}"
 
 
 def _learned(attack: AttackReport) -> str:
     score = attack.score
     if float(score.get("best_map") or 0.0) >= SEEN_MAP:
         return f"pictures that resemble them (correlation {score['best_map']:.2f}; {attack.title})"
-    if score.get("components"):
+    if max(score.get("components") or (0.0,)) >= SEEN_COMPONENT:
         known = sum(value >= SEEN_COMPONENT for value in score["components"])
         return f"{known} coarse features such as brightness and layout ({attack.title})"
     if float(score.get("neighbours") or 0.0) >= SEEN_NEIGHBOURS:

@@ -89,7 +89,7 @@ MEASURES: Mapping[str, tuple[str, Callable[[Any], str], str]] = {
     "psnr": (
         "Fidelity (PSNR)", lambda value: f"{value:.1f} dB",
         "How small the error of the rebuilt pixels is. Above 30 dB is a good copy, above 45 dB eyes see no "
-        "difference, below 12 dB there is next to nothing.",
+        "difference, below 15 dB there is next to nothing.",
     ),
     "ssim": (
         "Likeness (SSIM)", _two,

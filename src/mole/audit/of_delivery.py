@@ -9,9 +9,16 @@ from mole.audit.plain_images import Delivered, plain_images, public_images
 from mole.audit.scoring import Truth
 from mole.audit.subject import SCORED, Subject
 from mole.data.source import Source
-from mole.delivery.artefacts import AUGMENTED, load_delivered_layer, load_encoding, read_shards
+from mole.delivery.artefacts import (
+    AUGMENTED,
+    SCALES,
+    load_delivered_layer,
+    load_encoding,
+    read_shards,
+    shard_names,
+)
 from mole.delivery.manifest import Manifest
-from mole.files.store import Store
+from mole.files.store import Store, digest_of
 from mole.geometry import Array, block_size, element_count, roll
 from mole.keys import MorphKey
 from mole.layer import FirstLayer
@@ -48,8 +55,9 @@ def subject_of_delivery(store: Store, known: Known) -> Subject:
         layer=layer,
         augmented=load_delivered_layer(store) if AUGMENTED in manifest.files else None,
         public=None if known.public is None else public_images(known.public, manifest),
+        rows=manifest.rows,
         facts=_facts(delivered, key),
-        warnings=tuple(warnings),
+        warnings=(*_damaged(store, manifest, delivered.split), *warnings),
     )
     if key is None:
         return subject
@@ -94,6 +102,17 @@ def _checked(known: Known, manifest: Manifest) -> tuple[FirstLayer | None, Morph
         )
         key = None
     return layer, key, warnings
+
+
+def _damaged(store: Store, manifest: Manifest, split: str) -> list[str]:
+    """What is wrong with the files that are looked at, in words."""
+    looked_at = (*shard_names({split: manifest.splits[split]}), AUGMENTED, SCALES)
+    return [
+        f"{name} is not as it was made, so this audit may be about something else: run `mole verify`."
+        for name in looked_at
+        if name in manifest.files
+        and digest_of(store, name) != (manifest.files[name].sha256, manifest.files[name].bytes)
+    ]
 
 
 def _facts(delivered: Delivered, key: MorphKey | None) -> dict[str, Any]:

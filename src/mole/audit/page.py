@@ -13,11 +13,12 @@ from mole.audit.measures import in_short, measured, plainly
 from mole.audit.report import (
     BROKEN,
     FAILED,
+    GAVE_UP,
     HOLDS,
     LEAKS,
-    NO_TIME,
     NOT_APPLICABLE,
     NOT_COMPARED,
+    NOT_TRIED,
     PARTLY,
     SUCCEEDED,
     UNKNOWN,
@@ -32,13 +33,14 @@ from mole.errors import ParameterError
 # Words carry the meaning; the tone gives each its shape and colour.
 TONES = {
     HOLDS: "good", LEAKS: "warn", BROKEN: "bad", UNKNOWN: "none",
-    FAILED: "good", PARTLY: "warn", SUCCEEDED: "bad", NOT_APPLICABLE: "none", NO_TIME: "none",
-    NOT_COMPARED: "none",
+    FAILED: "good", PARTLY: "warn", SUCCEEDED: "bad", NOT_APPLICABLE: "none", NOT_TRIED: "none",
+    NOT_COMPARED: "none", GAVE_UP: "none",
 }  # fmt: skip
 LABELS = {
     HOLDS: "Holds", LEAKS: "Leaks", BROKEN: "Broken", UNKNOWN: "Not tested",
     FAILED: "Attack failed", PARTLY: "Attack partly succeeded", SUCCEEDED: "Attack succeeded",
-    NOT_APPLICABLE: "Not applicable", NO_TIME: "Not tried", NOT_COMPARED: "Tried, not compared",
+    NOT_APPLICABLE: "Not applicable", NOT_TRIED: "Not tried", NOT_COMPARED: "Tried, not compared",
+    GAVE_UP: "Gave up",
 }  # fmt: skip
 NAMES = {
     OUTSIDER: "the outsider", THIEF: "the holder of the whole delivery",
@@ -101,7 +103,7 @@ def _of(attacks: Sequence[AttackReport], attacker: str, *, tried: bool) -> tuple
     return tuple(
         attack
         for attack in attacks
-        if attack.attacker == attacker and (attack.status in {NOT_APPLICABLE, NO_TIME}) is not tried
+        if attack.attacker == attacker and (attack.status in {NOT_APPLICABLE, NOT_TRIED}) is not tried
     )
 
 

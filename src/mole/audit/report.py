@@ -6,7 +6,8 @@ from typing import Any
 
 HOLDS, LEAKS, BROKEN, UNKNOWN = "holds", "leaks", "broken", "not tested"
 SUCCEEDED, PARTLY, FAILED = "succeeded", "partly succeeded", "failed"
-NOT_APPLICABLE, NO_TIME, NOT_COMPARED = "not applicable", "not tried", "not compared"
+NOT_APPLICABLE, NOT_TRIED, NOT_COMPARED = "not applicable", "not tried", "not compared"
+GAVE_UP = "gave up"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class AttackReport:
 
     Attributes:
         name, title, attacker, source, advice: as in `mole.attacks.attack.Attack`.
-        status: SUCCEEDED, PARTLY, FAILED, NOT_APPLICABLE, NO_TIME or NOT_COMPARED (no truth).
+        status: SUCCEEDED, PARTLY, FAILED, NOT_APPLICABLE, NOT_TRIED (no time, or
+            something was not given), NOT_COMPARED (no truth) or GAVE_UP.
         words: what the attack says it did, or why it was not tried.
         published: what the paper promises against it, or None.
         seconds: how long it took, or None.

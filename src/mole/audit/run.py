@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mole.attacks.attack import Attack, Finding, NotApplicableError
+from mole.attacks.attack import Attack, Finding, MissingInputError, NotApplicableError
 from mole.attacks.views import DeliveryView
 from mole.audit.judge import status_of
 from mole.audit.pictures import can_be_shown, picture, stretched
-from mole.audit.report import FAILED, NO_TIME, NOT_APPLICABLE, NOT_COMPARED, AttackReport, Picture
+from mole.audit.report import GAVE_UP, NOT_APPLICABLE, NOT_COMPARED, NOT_TRIED, AttackReport, Picture
 from mole.audit.scoring import Score, Truth, aligned, score
 from mole.audit.subject import FEWEST_SCORED, Subject
 from mole.errors import MoleError
@@ -38,7 +38,7 @@ def run_attacks(
         bound = published.get(attack.name)
         if time.monotonic() - start > budget:
             words = f"The budget of {budget:.0f} seconds was used up before: give a larger --budget."
-            reports.append(_not_tried(attack, NO_TIME, words, bound))
+            reports.append(_not_tried(attack, NOT_TRIED, words, bound))
         else:
             # A generator of its own: what one attack draws does not change the next.
             reports.append(_run(subject, attack, np.random.default_rng([seed, index]), bound))
@@ -50,13 +50,14 @@ def _run(subject: Subject, attack: Attack, rng: np.random.Generator, published: 
     start = time.perf_counter()
     try:
         finding = attack.run(subject.view(attack.view), rng)
+    except MissingInputError as reason:
+        return _not_tried(attack, NOT_TRIED, _sentence(reason), published)
     except NotApplicableError as reason:
         return _not_tried(attack, NOT_APPLICABLE, _sentence(reason), published)
     except MoleError as reason:
-        return _not_tried(attack, NO_TIME, _sentence(reason), published)
-    except (np.linalg.LinAlgError, MemoryError) as error:
-        words = f"It gave up: {type(error).__name__}."
-        return _not_tried(attack, FAILED, words, published, seconds=time.perf_counter() - start)
+        return _not_tried(attack, NOT_TRIED, _sentence(reason), published)
+    except Exception as error:  # one attack that fails must not cost the whole report
+        return _not_tried(attack, GAVE_UP, f"It gave up: {type(error).__name__}.", published)
     seconds = time.perf_counter() - start
     return _scored(subject, attack, finding, seconds, published)
 
@@ -80,13 +81,11 @@ def _scored(
     )  # fmt: skip
 
 
-def _not_tried(
-    attack: Attack, status: str, words: str, published: str | None, seconds: float | None = None
-) -> AttackReport:
+def _not_tried(attack: Attack, status: str, words: str, published: str | None) -> AttackReport:
     return AttackReport(
         name=attack.name, title=attack.title, attacker=attack.attacker,
         source=attack.source, advice=attack.advice, status=status, words=words,
-        published=published, seconds=seconds, score={}, facts={},
+        published=published, seconds=None, score={}, facts={},
     )  # fmt: skip
 
 

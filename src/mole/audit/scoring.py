@@ -8,10 +8,11 @@ import numpy.typing as npt
 from skimage.metrics import structural_similarity
 
 from mole.attacks.attack import COLOURS, CONTRAST, Finding
-from mole.geometry import Array, unroll
+from mole.geometry import Array, element_count, unroll
 from mole.normalisation import Normalisation
 
 MAX_PSNR = 150.0  # what is told of images without any difference
+SMALLEST_PICTURE = 16  # positions: fewer of them resemble anything
 MIN_SIDE = 7  # of the windows in which SSIM compares
 
 
@@ -147,8 +148,8 @@ def _channels(finding: Finding, truth: Truth) -> float | None:
 
 
 def _best_map(maps: Array, plain: Array) -> float | None:
-    """How well the best single map shows the grey image; None where maps have another number of axes."""
-    if maps.ndim != plain.ndim or maps.ndim < 3:
+    """How well the best single map shows the grey image; None where maps are no pictures."""
+    if maps.ndim != plain.ndim or maps.ndim < 3 or element_count(maps.shape[2:]) < SMALLEST_PICTURE:
         return None
     grey = plain.mean(axis=1)
     shown = _resampled(grey, maps.shape[2:])

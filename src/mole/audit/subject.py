@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mole.attacks.attack import NotApplicableError
+from mole.attacks.attack import MissingInputError, NotApplicableError
 from mole.attacks.views import DeliveryView, DeveloperView, InjectingView, LayerGeometry, OutsiderView
 from mole.audit.scoring import Truth
 from mole.augmented import AugmentedLayer
@@ -27,6 +27,7 @@ class Subject:
         public: plain images of the same kind from elsewhere, or None.
         truth: what the attackers want to know, for the first rows or for all; None if there is none.
         facts: what to tell about it: rows, fingerprints, ...
+        rows: how many rows there are in all; None if all are in `morphed`.
         private: whether the images are the provider's own, and not ones that everybody may see.
         warnings: what was wrong with what the audit was given.
     """
@@ -40,6 +41,7 @@ class Subject:
     truth: Truth | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    rows: int | None = None
     private: bool = True
 
     @property
@@ -75,7 +77,7 @@ class Subject:
         if self.augmented is None:
             raise NotApplicableError("no augmented layer was delivered with this data")
         if self.layer is None:
-            raise NotApplicableError("the developer's first layer was not given: add --layer to test this")
+            raise MissingInputError("the developer's first layer was not given: add --layer to test this")
         seen |= {"augmented": self.augmented, "geometry": LayerGeometry.of(self.layer)}
         if kind is DeliveryView:
             return DeliveryView(**seen)
@@ -90,6 +92,6 @@ class Subject:
         known = slice(self.scored, min(len(self.truth.plain), self.scored + self.pairs_wanted))
         return {
             "morphed": self.morphed[: self.scored],
-            "known": self.truth.plain[known],
+            "known": self.truth.plain[known].copy(),  # nothing leads from here to the rest of the truth
             "known_morphed": self.morphed[known],
         }

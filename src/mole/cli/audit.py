@@ -27,11 +27,15 @@ def audit(
         str | None, typer.Option(help="Other images of the same kind, as an attacker may have.")
     ] = None,
     layer: Annotated[Path | None, typer.Option(help="The developer's first layer.")] = None,
-    kappa: Annotated[int, typer.Option(help="For a setting: how often the core repeats.", min=1)] = 1,
+    kappa: Annotated[
+        int | None, typer.Option(help="For a setting: how often the core repeats; 1 by default.", min=1)
+    ] = None,
     core: Annotated[
-        CoreKind, typer.Option(help="For a setting: which kind of core.")
-    ] = CoreKind.ORTHOGONAL,
-    dtype: Annotated[Dtype, typer.Option(help="For a setting: how values are stored.")] = Dtype.FLOAT32,
+        CoreKind | None, typer.Option(help="For a setting: which kind of core; orthogonal by default.")
+    ] = None,
+    dtype: Annotated[
+        Dtype | None, typer.Option(help="For a setting: how values are stored; float32 by default.")
+    ] = None,
     budget: Annotated[
         float, typer.Option(help="Seconds after which no further attack begins.", min=1)
     ] = 600.0,
@@ -51,12 +55,16 @@ def audit(
     from mole.audit.figures import paper_figures  # noqa: PLC0415
     from mole.audit.files import write_report  # noqa: PLC0415
 
+    if delivery is None and any(option is not None for option in (key, truth, public)):
+        raise CallError("--key, --truth and --public belong to a delivery: name it, or leave them out")
+    if delivery is not None and any(option is not None for option in (kappa, core, dtype)):
+        raise CallError("--kappa, --core and --dtype are for a setting: leave them out, or the delivery")
     if out.exists() or out.is_symlink():
         raise DeliveryError(f"{out} exists already: choose another name with --out")
     check_folder(out)
     with when_interrupted("nothing was written; call again to start over"):
         subject = (
-            _setting(layer, kappa, core, dtype)
+            _setting(layer, kappa or 1, core or CoreKind.ORTHOGONAL, dtype or Dtype.FLOAT32)
             if delivery is None
             else _delivery(delivery, key, truth, public, layer, passphrase_file, identity)
         )

@@ -53,7 +53,7 @@ class Whitening:
         if count < BLOCKS_PER_SIDE * side:
             raise ShapeError(
                 f"a whitened core of side {side} learns from at least {BLOCKS_PER_SIDE * side} blocks, and "
-                f"the sample has {count}: give more images, a larger kappa, or use core='orthogonal'"
+                f"the sample has {count}: give more images, or use an orthogonal core"
             )
         try:
             variances, directions = np.linalg.eigh(_covariance(blocks))
