@@ -1,8 +1,12 @@
 """The demo's parts; `make demo` runs the whole."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from PIL import Image
+
+from browsers import DARK_PHONE, LIGHT, in_a_browser, problems
 
 pytest.importorskip("torch")
 
@@ -19,18 +23,44 @@ def test_the_data_that_ships_is_balanced_and_of_one_kind():
     assert not [image for image in images["x_private"] if image.tobytes() in public]
 
 
-def test_the_whole_story_in_small(tmp_path, monkeypatch):
-    images = story.load_images()
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """The whole story with half of the images and few epochs: what it said, its result and its folder."""
+    folder, images, said = tmp_path_factory.mktemp("demo"), story.load_images(), []
     few = {name: array[::2] if len(array) > 100 else array for name, array in images.items()}
     few["x_private"], few["y_private"] = images["x_private"][:1600], images["y_private"][:1600]
-    monkeypatch.setattr(story, "load_images", lambda: few)
-    monkeypatch.setattr(story, "EPOCHS", 2)
-    monkeypatch.setattr(story, "PUBLIC_EPOCHS", 1)
-    said: list[str] = []
-    result = story.tell(tmp_path, seeds=1, say=said.append)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(story, "load_images", lambda: few)
+        patch.setattr(story, "EPOCHS", 2)
+        patch.setattr(story, "PUBLIC_EPOCHS", 1)
+        result = story.tell(folder, seeds=1, say=said.append)
+    return said, result, folder
+
+
+def test_the_whole_story_in_small(told):
+    said, result, folder = told
     plain, augmented, without = (arm["accuracy"] for arm in result["arms"].values())
     assert augmented > plain - 0.1
     assert without < plain - 0.2
     assert any("pin down every pixel" in line for line in said)
-    with Image.open(tmp_path / "demo.png") as picture:
+    with Image.open(folder / "demo.png") as picture:
         assert picture.size == (8 * 30 * 3, 4 * 30 * 3)
+
+
+def test_it_ends_with_what_attackers_can_do(told):
+    said, result, _ = told
+    assert result["verdicts"]["outsider"] == "holds"
+    assert result["verdicts"]["curious developer"] == "broken"
+    assert any("A curious developer" in line and "recovers every image" in line for line in said)
+
+
+@in_a_browser
+@pytest.mark.parametrize("how", [LIGHT, DARK_PHONE], ids=["light", "dark phone"])
+def test_the_page_of_its_delivery(told, browser, how):
+    file = Path(told[1]["audit"])
+    assert problems(browser, file, **how) == []
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
+    assert page.locator("img").count() > 20
+    page.close()
