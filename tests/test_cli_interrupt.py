@@ -69,6 +69,14 @@ def test_while_a_file_is_written(place, arguments):
     assert files_in(place) == before
 
 
+@pytest.mark.parametrize("event", [("open", "manifest.json"), ("open", "audit.html")])
+def test_while_a_delivery_is_attacked(place, event):
+    before = files_in(place)
+    done = interrupted_at(*event, "audit", "delivery", "--out", "result", "--quiet", cwd=place)
+    assert done == Done(130, "", "mole: interrupted: nothing was written; call again to start over\n")
+    assert files_in(place) == before
+
+
 @pytest.mark.parametrize("event", [("import", "torch"), ("open", "manifest.json")])
 def test_before_the_first_epoch(place, event):
     before = files_in(place)

@@ -7,10 +7,11 @@ import numpy as np
 
 from mole.audit.scoring import correlations
 from mole.data.preparation import Preparation
-from mole.data.source import BadSampleError, Source, Split, main_split
+from mole.data.reading import shaped_sample
+from mole.data.source import Source, Split, main_split
 from mole.delivery.manifest import Manifest
 from mole.delivery.recover import source_places
-from mole.errors import MoleError, ShapeError
+from mole.errors import MoleError
 from mole.geometry import Array, unroll
 from mole.keys import MorphKey
 
@@ -66,14 +67,9 @@ def _from_source(source: Source, delivered: Delivered, key: MorphKey, count: int
 
 def _plain(split: Split, indices: Iterable[int], manifest: Manifest) -> Array:
     preparation = Preparation(manifest.input_shape, manifest.normalisation, manifest.mode, manifest.resize)
-
-    def read(index: int) -> Array:
-        try:
-            return preparation.plain(preparation.shape(split.read(index))[np.newaxis])
-        except ShapeError as error:
-            raise BadSampleError(split.name_of(index), str(error)) from None
-
-    return np.concatenate([read(index) for index in indices])
+    return np.concatenate(
+        [preparation.plain(shaped_sample(split, index, preparation)[np.newaxis]) for index in indices]
+    )
 
 
 def _alike(some: Array, others: Array) -> bool:

@@ -3,7 +3,6 @@
 import numpy as np
 
 from mole.cli.choices import Mode, Resize, text_of
-from mole.errors import ShapeError
 from mole.geometry import Array
 from mole.layer import FirstLayer
 from mole.progress import Progress, no_progress
@@ -26,17 +25,14 @@ def read_samples(
     # Imported here, because these load pyarrow and Pillow.
     from mole.data.opening import open_source  # noqa: PLC0415
     from mole.data.preparation import Preparation  # noqa: PLC0415
-    from mole.data.source import BadSampleError, main_split  # noqa: PLC0415
+    from mole.data.reading import shaped_sample  # noqa: PLC0415
+    from mole.data.source import main_split  # noqa: PLC0415
 
     split = main_split(open_source(data))
     preparation = Preparation.for_layer(layer, mode=text_of(mode), resize=text_of(resize))
     indices = np.linspace(0, len(split) - 1, min(at_most, len(split))).astype(int).tolist()
     parts = []
     for done, index in enumerate(indices):
-        try:
-            shaped = preparation.shape(split.read(index))
-        except ShapeError as error:
-            raise BadSampleError(split.name_of(index), str(error)) from None
-        parts.append(preparation.plain(shaped[np.newaxis]))
+        parts.append(preparation.plain(shaped_sample(split, index, preparation)[np.newaxis]))
         progress(done + 1, len(indices))
     return np.concatenate(parts)

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from mole.data.columns import kept_types, kept_values
 from mole.data.encoding import Encoding
 from mole.data.preparation import Preparation
+from mole.data.reading import shaped_sample
 from mole.data.shards import Shard, common_numbers, shard_name, write_shard
 from mole.data.source import BadSampleError, Source, Split
-from mole.errors import DeliveryError, ShapeError
+from mole.errors import DeliveryError
 from mole.files.store import Store
 from mole.geometry import Array, Shape, element_count, unroll
 from mole.keys import MorphKey
@@ -169,8 +170,6 @@ class ShardMaker:
 def read_sample(split: Split, index: int, preparation: Preparation) -> npt.NDArray[Any] | BadSampleError:
     """A sample in the layer's shape, or why it can not be used."""
     try:
-        return preparation.shape(split.read(index))
+        return shaped_sample(split, index, preparation)
     except BadSampleError as error:
         return error
-    except ShapeError as error:
-        return BadSampleError(split.name_of(index), str(error))
