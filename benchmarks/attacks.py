@@ -14,12 +14,12 @@ import numpy as np
 import mole
 from common import write_result
 from mole.attacks import ATTACKS
-from mole.audit.audit import audit
-from mole.audit.bundled import bundled_images
 from mole.audit.report import AttackReport
+from mole.audit.run import audit
 from mole.audit.scoring import Truth
 from mole.audit.subject import Subject
-from mole.geometry import Array
+from mole.scheme.shapes import Array
+from mole.sources.bundled import bundled_images
 from vgg import INPUT_SHAPE, vgg_layer
 
 PRIVATE, PUBLIC = 10_000, 10_000

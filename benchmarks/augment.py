@@ -17,7 +17,7 @@ import torch
 
 import mole
 from common import summary, write_result
-from mole.geometry import Array
+from mole.scheme.shapes import Array
 from vgg import INPUT_SHAPE, vgg_layer
 
 ROUNDS = 5

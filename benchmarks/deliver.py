@@ -101,12 +101,12 @@ def measure(path: Path, engine: str, dtype: str, folder: Path) -> dict[str, Any]
 
 def deliver_once(path: Path, engine: str, dtype: str, out: Path, key: mole.MorphKey) -> dict[str, float]:
     """One delivery between two measurements of the bare product."""
-    from mole.data.opening import open_source  # noqa: PLC0415  (measured in a process of its own)
-    from mole.delivery.deliver import deliver  # noqa: PLC0415
-    from mole.delivery.local_engine import write_shards  # noqa: PLC0415
-    from mole.delivery.options import Options  # noqa: PLC0415
-    from mole.delivery.ray_engine import RayEngine  # noqa: PLC0415
-    from mole.files.store import LocalStore  # noqa: PLC0415
+    from mole.provider.deliver import deliver  # noqa: PLC0415
+    from mole.provider.local_engine import write_shards  # noqa: PLC0415
+    from mole.provider.plan import Options  # noqa: PLC0415
+    from mole.provider.ray_engine import RayEngine  # noqa: PLC0415
+    from mole.sources.opening import open_source  # noqa: PLC0415  (measured in a process of its own)
+    from mole.storage.stores import LocalStore  # noqa: PLC0415
 
     layer, options = vgg_layer(), Options(dtype=dtype)
     ray = RayEngine(str(path), str(out), layer, key, options)

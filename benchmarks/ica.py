@@ -15,20 +15,21 @@ from typing import Any
 import numpy as np
 
 from common import write_result
-from mole.attacks import block_statistics, ica_small_cores
-from mole.attacks.attack import Finding, NotApplicableError
-from mole.attacks.block_moments import Whitened, nearest_rotation
-from mole.attacks.blocks import blocks_of, samples_of
-from mole.attacks.views import OutsiderView
+from mole.attacks import block_statistics, independent_components
+from mole.attacks.tools.attack import Finding, NotApplicableError
+from mole.attacks.tools.blocks import Whitened, blocks_of, nearest_rotation, samples_of
+from mole.attacks.tools.views import OutsiderView
 from mole.audit.scoring import Truth, score
-from mole.geometry import Array
-from mole.morphing import Morphing, Whitening, orthogonal_core, whitened_core
-from mole.normalisation import Normalisation
+from mole.scheme.cores import orthogonal_core, whitened_core
+from mole.scheme.morphing import Morphing
+from mole.scheme.normalisation import Normalisation
+from mole.scheme.shapes import Array
+from mole.scheme.whitening import Whitening
 
 ROWS = 3000
 LARGEST = 128
 SIDES = {"fashion-mnist": (2, 4, 7, 14, 16, 28, 56, 112), "images": (2, 4, 8, 16, 32, 64, 128, 256)}
-FASHION = Path(__file__).parents[1] / "src" / "mole" / "demo" / "data" / "fashion-mnist.npz"
+FASHION = Path(__file__).parents[1] / "src" / "mole" / "sources" / "data" / "fashion-mnist.npz"
 
 
 def main() -> None:
@@ -61,7 +62,7 @@ def measure_all(name: str, private: Array, public: Array, sides: tuple[int, ...]
             found = {
                 how: measure(attack, view, Truth(plain, look))
                 for how, attack in (
-                    ("independent_components", independent_components),
+                    ("independent_components", without_limit),
                     ("statistics_of_blocks", block_statistics.run),
                     ("random_rotation", random_rotation),
                 )
@@ -79,11 +80,11 @@ def morphing(plain: Array, side: int, core: str) -> Morphing:
     return Morphing(plain.shape[1:], plain[0].size // side, made)
 
 
-def independent_components(view: OutsiderView, rng: np.random.Generator) -> Finding:
+def without_limit(view: OutsiderView, rng: np.random.Generator) -> Finding:
     """The attack beyond its own limit, up to where it takes minutes."""
     if view.block > LARGEST:
         raise NotApplicableError(f"takes minutes: not tried above {LARGEST}")
-    return ica_small_cores.rebuild(view, rng)
+    return independent_components.rebuild(view, rng)
 
 
 def random_rotation(view: OutsiderView, rng: np.random.Generator) -> Finding:

@@ -17,10 +17,11 @@ import numpy as np
 
 import mole
 from common import write_result
-from mole.augmented import build_augmented_layer
-from mole.convolve import Convolution
-from mole.geometry import Array
-from mole.morphing import Core, Morphing
+from mole.scheme.augmented import build_augmented_layer
+from mole.scheme.convolution import Convolution
+from mole.scheme.cores import Core
+from mole.scheme.morphing import Morphing
+from mole.scheme.shapes import Array
 from vgg import INPUT_SHAPE, vgg_layer
 
 SAMPLE, TESTED, DRAWS = 20_000, 256, 5

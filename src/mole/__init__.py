@@ -24,14 +24,14 @@ from mole.errors import MoleError
 
 if TYPE_CHECKING:
     from mole import torch as torch
-    from mole.augmented import AugmentedLayer
-    from mole.d2r import layer_matrix, sparse_layer_matrix
-    from mole.files import load, save
-    from mole.geometry import roll, unroll, valid_kappas
-    from mole.keys import MorphKey
-    from mole.layer import FirstLayer
-    from mole.normalisation import Normalisation
-    from mole.provider import augment, morph, unmorph
+    from mole.exchange.layer_files import load, save
+    from mole.provider.keys import MorphKey
+    from mole.provider.verbs import augment, morph, unmorph
+    from mole.scheme.augmented import AugmentedLayer
+    from mole.scheme.first_layer import FirstLayer
+    from mole.scheme.layer_matrix import layer_matrix, sparse_layer_matrix
+    from mole.scheme.normalisation import Normalisation
+    from mole.scheme.shapes import roll, unroll, valid_kappas
 
 __all__ = [
     "AugmentedLayer",
@@ -53,20 +53,20 @@ __all__ = [
 ]
 
 _HOMES = {
-    "AugmentedLayer": "augmented",
-    "FirstLayer": "layer",
-    "MorphKey": "keys",
-    "Normalisation": "normalisation",
-    "augment": "provider",
-    "layer_matrix": "d2r",
-    "load": "files",
-    "morph": "provider",
-    "roll": "geometry",
-    "save": "files",
-    "sparse_layer_matrix": "d2r",
-    "unmorph": "provider",
-    "unroll": "geometry",
-    "valid_kappas": "geometry",
+    "AugmentedLayer": "scheme.augmented",
+    "FirstLayer": "scheme.first_layer",
+    "MorphKey": "provider.keys",
+    "Normalisation": "scheme.normalisation",
+    "augment": "provider.verbs",
+    "layer_matrix": "scheme.layer_matrix",
+    "load": "exchange.layer_files",
+    "morph": "provider.verbs",
+    "roll": "scheme.shapes",
+    "save": "exchange.layer_files",
+    "sparse_layer_matrix": "scheme.layer_matrix",
+    "unmorph": "provider.verbs",
+    "unroll": "scheme.shapes",
+    "valid_kappas": "scheme.shapes",
 }
 
 

@@ -1,9 +1,9 @@
 """Every error that Morphed Learning raises on purpose.
 
     MoleError
-    ├── ParameterError         a value that can not be used: kappa, core, dtype, ...
+    ├── ParameterError         a value that cannot be used: kappa, core, dtype, ...
     ├── ShapeError             an array whose shape, dtype or values do not fit
-    ├── UnsupportedLayerError  a first layer, or a model, that can not be augmented
+    ├── UnsupportedLayerError  a first layer, or a model, that cannot be augmented
     ├── CoreError              a morphing matrix that is singular or badly conditioned
     ├── FileError              a file that is missing, damaged, foreign or too new
     │   ├── KeyFileError       ... of a key
@@ -23,7 +23,7 @@ class MoleError(Exception):
 
 
 class ParameterError(MoleError):
-    """A parameter that can not be used."""
+    """A parameter that cannot be used."""
 
 
 class ShapeError(MoleError):
@@ -31,7 +31,7 @@ class ShapeError(MoleError):
 
 
 class UnsupportedLayerError(MoleError):
-    """A layer or model that can not be augmented; `reasons` lists everything that stands in the way."""
+    """A layer or model that cannot be augmented; `reasons` lists everything that stands in the way."""
 
     def __init__(self, what: str, reasons: Sequence[str]) -> None:
         self.reasons = tuple(reasons)
@@ -39,27 +39,27 @@ class UnsupportedLayerError(MoleError):
 
 
 class CoreError(MoleError):
-    """A morphing matrix that can not be inverted accurately."""
+    """A morphing matrix that cannot be inverted accurately."""
 
 
 class FileError(MoleError):
-    """A file that can not be read or written."""
+    """A file that cannot be read or written."""
 
 
 class KeyFileError(FileError):
-    """A key file that can not be read or written."""
+    """A key file that cannot be read or written."""
 
 
 class LayerFileError(FileError):
-    """A layer file that can not be read or written."""
+    """A layer file that cannot be read or written."""
 
 
 class SourceError(FileError):
-    """Data that can not be read or used."""
+    """Data that cannot be read or used."""
 
 
 class DeliveryError(FileError):
-    """A delivery that can not be made, read or trusted."""
+    """A delivery that cannot be made, read or trusted."""
 
 
 class MissingExtraError(MoleError):

@@ -13,36 +13,38 @@ overhead'; equations are numbered as in its text, from 1 to 17, and on into its 
 with `published_` is the paper's own formula where it does not stand up to counting, `counted_` is ours.
 """
 
-from mole.analysis.brute_force import distance_for_error, log2_core_guess_bound, log2_near_guess_bound
-from mole.analysis.computing import (
+from mole.analysis.figures import Figure, figures_of
+from mole.analysis.guessing import (
+    distance_for_error,
+    log2_core_guess_bound,
+    log2_near_guess_bound,
+    log2_seed_guess,
+    log10_channel_order_guess,
+)
+from mole.analysis.overhead import (
     augmented_layer_macs,
+    counted_layer_elements,
     counted_provider_macs,
     developer_extra_macs,
     first_layer_macs,
+    published_layer_elements,
     published_provider_macs,
+    sent_bytes,
+    share_of_data,
     share_of_inference,
     share_of_training_step,
 )
-from mole.analysis.figure import Figure
-from mole.analysis.figures import figures_of
-from mole.analysis.guessing import log2_seed_guess, log10_channel_order_guess
-from mole.analysis.pairs import counted_pairs, published_pairs
 from mole.analysis.presets import PRESETS, Preset
-from mole.analysis.reversing import (
+from mole.analysis.sizes import LayerSizes, Setting
+from mole.analysis.solving import (
     counted_equations,
+    counted_pairs,
     counted_unknowns,
     log2_reversing_bound,
     published_equations,
     published_kappa_limit,
+    published_pairs,
     published_unknowns,
-)
-from mole.analysis.setting import Setting
-from mole.analysis.sizes import LayerSizes
-from mole.analysis.transmission import (
-    counted_layer_elements,
-    published_layer_elements,
-    sent_bytes,
-    share_of_data,
 )
 
 __all__ = [

@@ -1,9 +1,256 @@
-"""Every figure that follows from a setting."""
+"""The figures of the security analysis, for a setting."""
 
-from mole.analysis.figure import Figure
-from mole.analysis.overhead import overhead_figures
-from mole.analysis.security import security_figures
-from mole.analysis.setting import Setting
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from mole.analysis import guessing, overhead, solving
+from mole.analysis.sizes import Setting
+
+Unit = Literal["log2", "log10", "count", "share", "bytes"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A figure in up to three versions, side by side.
+
+    >>> figure = Figure(name="pairs", what="known pairs", unit="count", by_formula=3072, counted=342)
+    >>> figure.words("by_formula"), figure.words("counted"), figure.words("published")
+    ('3,072', '342', '-')
+
+    Attributes:
+        name: a short name, the same in every version of this program.
+        what: the figure in words.
+        unit: 'log2' or 'log10' of a probability, a 'count', a 'share' or 'bytes'.
+        equation: where the paper has it; '-' if nowhere.
+        published: the number printed in the paper for this setting, if there is one.
+        by_formula: what the paper's formula gives for this setting, if there is one.
+        counted: what counting gives, if counting says anything.
+        remark: why they differ, or what the figure leaves out.
+    """
+
+    name: str
+    what: str
+    unit: Unit
+    equation: str = "-"
+    published: float | None = None
+    by_formula: float | None = None
+    counted: float | None = None
+    remark: str = ""
+
+    def printed_as(self, published: float, remark: str = "") -> "Figure":
+        """The same figure with the paper's printed number, and a further remark."""
+        return replace(self, published=published, remark="; ".join(filter(None, (self.remark, remark))))
+
+    def words(self, version: Literal["published", "by_formula", "counted"]) -> str:
+        """One of the three numbers, for a table."""
+        return in_words(getattr(self, version), self.unit)
+
+
+def security_figures(setting: Setting) -> list[Figure]:
+    """What guessing, solving and known pairs would take."""
+    return [*_guesses(setting), *_reversing(setting), _pairs(setting)]
+
+
+def _guesses(setting: Setting) -> list[Figure]:
+    core = guessing.log2_core_guess_bound(
+        input_elements=setting.layer.input_elements, kappa=setting.kappa, sigma=setting.sigma
+    )
+    order = guessing.log10_channel_order_guess(channels=setting.layer.output_channels)
+    return [
+        Figure(
+            name="core guess", what="chance that a blind guess of the core recovers images, at most",
+            unit="log2", equation="10", by_formula=core, counted=core,
+            remark="of guesses that look at nothing; no attack has to guess",
+        ),
+        Figure(
+            name="channel order guess", what="chance of guessing the channel order",
+            unit="log10", equation="before 11", by_formula=order, counted=order,
+            remark="the order need not be guessed: the augmented layer shows it",
+        ),
+        Figure(
+            name="seed guess", what="chance of guessing the key's seed", unit="log2",
+            counted=guessing.log2_seed_guess(),
+            remark="everything secret comes from a seed of 256 bits, so no smaller chance than this counts",
+        ),
+    ]  # fmt: skip
+
+
+def _reversing(setting: Setting) -> list[Figure]:
+    layer, kappa = setting.layer, setting.kappa
+    unknowns = solving.counted_unknowns(
+        input_elements=layer.input_elements, output_channels=layer.output_channels,
+        kernel_elements=layer.kernel_elements, kappa=kappa,
+    )  # fmt: skip
+    equations = solving.counted_equations(
+        input_elements=layer.input_elements, output_elements=layer.output_elements
+    )
+    bound = solving.log2_reversing_bound(
+        input_elements=layer.input_elements, output_positions=layer.output_positions,
+        kernel_elements=layer.kernel_elements, kappa=kappa, sigma=setting.sigma,
+    )  # fmt: skip
+    more = "more equations than unknowns: nothing is left to guess" if equations >= unknowns else (
+        "fewer equations than unknowns, which proves nothing: an attack need not find them all"
+    )  # fmt: skip
+    return [
+        Figure(
+            name="reversing unknowns", what="unknowns in solving the augmented layer for its factors",
+            unit="count", equation="12", counted=unknowns,
+            by_formula=solving.published_unknowns(
+                input_elements=layer.input_elements, kernel_elements=layer.kernel_elements, kappa=kappa
+            ),
+            remark="the formula counts a vector as one unknown; counted are numbers, over all channels",
+        ),
+        Figure(
+            name="reversing equations", what="equations in solving it",
+            unit="count", equation="before 13", counted=equations,
+            by_formula=solving.published_equations(output_positions=layer.output_positions),
+            remark="the formula takes one channel's positions; each element of the layer is an equation",
+        ),
+        Figure(
+            name="kappa limit", what="largest kappa for which the unknowns outnumber the equations",
+            unit="count", equation="13",
+            by_formula=solving.published_kappa_limit(
+                input_elements=layer.input_elements, output_positions=layer.output_positions
+            ),
+            remark="rests on the formulas of the two lines above",
+        ),
+        Figure(
+            name="reversing guess", what="chance of guessing what the equations leave open, at most",
+            unit="log2", equation="14", by_formula=bound, remark=more,
+        ),
+    ]  # fmt: skip
+
+
+def _pairs(setting: Setting) -> Figure:
+    elements, kappa = setting.layer.input_elements, setting.kappa
+    return Figure(
+        name="pairs", what="known pairs of plain and morphed images that give the core",
+        unit="count", equation="15",
+        by_formula=solving.published_pairs(input_elements=elements, kappa=kappa),
+        counted=solving.counted_pairs(input_elements=elements, kappa=kappa),
+        remark="without the augmented layer, ceil(q / kappa); with it, one pair is enough",
+    )  # fmt: skip
+
+
+def in_words(value: float | None, unit: Unit) -> str:
+    """A number in its unit.
+
+    >>> in_words(-9437184, "log2"), in_words(0, "log2"), in_words(-89.1034, "log10")
+    ('2^-9,437,184', '1', '7.9e-90')
+    >>> in_words(0.0512, "share"), in_words(1.092, "share"), in_words(10.49, "share")
+    ('5.12 %', '109 %', '10.5 times')
+    >>> in_words(201326592, "count"), in_words(1542586368, "bytes"), in_words(None, "count")
+    ('201,326,592', '1.54 GB', '-')
+    """
+    if value is None:
+        return "-"
+    if unit == "log2":
+        return f"2^{value:,.0f}" if value else "1"
+    if unit == "log10":  # not 10 ** value, which underflows
+        power = math.floor(value)
+        return f"{10 ** (value - power):.1f}e{power}" if value else "1"
+    if unit == "share":
+        return f"{100 * value:.3g} %" if value < 2 else f"{value:.3g} times"
+    if unit == "bytes":
+        step = min(int(math.log10(value) // 3), 5) if value else 0
+        return f"{value / 1000**step:.3g} {('bytes', 'kB', 'MB', 'GB', 'TB', 'PB')[step]}"
+    return f"{value:,.0f}"
+
+
+def overhead_figures(setting: Setting) -> list[Figure]:
+    """What the provider and the developer compute, and what is sent."""
+    return [*_computing(setting), *_transmission(setting)]
+
+
+def _computing(setting: Setting) -> list[Figure]:
+    layer, kappa = setting.layer, setting.kappa
+    published = overhead.published_provider_macs(
+        input_channels=layer.input_channels, input_elements=layer.input_elements, kappa=kappa
+    )
+    counted = overhead.counted_provider_macs(input_elements=layer.input_elements, kappa=kappa)
+    extra = overhead.developer_extra_macs(
+        input_elements=layer.input_elements, output_elements=layer.output_elements,
+        kernel_elements=layer.kernel_elements,
+    )  # fmt: skip
+    figures = [
+        Figure(
+            name="provider macs", what="provider's multiplications for an image",
+            unit="count", equation="16", by_formula=published, counted=counted,
+            remark="alpha q^2 in the paper; the core stands kappa times on the diagonal, so kappa q^2",
+        ),
+        Figure(
+            name="developer macs", what="developer's additional multiplications for an image",
+            unit="count", equation="17", by_formula=extra, counted=extra,
+        ),
+    ]  # fmt: skip
+    if setting.network_macs is None:
+        return figures
+    macs = setting.network_macs
+    inference = overhead.share_of_inference(extra_macs=extra, network_macs=macs)
+    return [
+        *figures,
+        Figure(
+            name="provider share", what="provider's multiplications over the network's", unit="share",
+            equation="16",
+            by_formula=overhead.share_of_inference(extra_macs=published, network_macs=macs),
+            counted=overhead.share_of_inference(extra_macs=counted, network_macs=macs),
+        ),
+        Figure(
+            name="inference share", what="developer's additional cost of inference", unit="share",
+            equation="17", by_formula=inference, counted=inference,
+        ),
+        Figure(
+            name="training share", what="developer's additional cost of training", unit="share",
+            counted=overhead.share_of_training_step(extra_macs=extra, network_macs=macs),
+            remark="the layer is frozen: a forward pass more in a step of about three",
+        ),
+    ]  # fmt: skip
+
+
+def _transmission(setting: Setting) -> list[Figure]:
+    layer, images = setting.layer, setting.images
+    published = overhead.published_layer_elements(input_elements=layer.input_elements)
+    counted = overhead.counted_layer_elements(
+        input_elements=layer.input_elements, output_elements=layer.output_elements
+    )
+    elements = Figure(
+        name="layer elements", what="elements of the augmented layer", unit="count",
+        equation="after 17", by_formula=published, counted=counted,
+        remark="the formula is the size of M^-1; M^-1 C has alpha m^2 x beta n^2 elements",
+    )  # fmt: skip
+    if images is None:
+        return [elements]
+
+    def over_images(layer_elements: int) -> float:
+        return overhead.share_of_data(
+            layer_elements=layer_elements, input_elements=layer.input_elements, images=images
+        )
+
+    def sent(what: str, value: int, weight: int) -> Figure:
+        return Figure(
+            name=f"sent bytes {what}", what=f"bytes sent, {what}", unit="bytes",
+            counted=overhead.sent_bytes(
+                layer_elements=counted, input_elements=layer.input_elements, images=images,
+                bytes_per_value=value, bytes_per_weight=weight,
+            ),
+        )  # fmt: skip
+
+    plain = Figure(
+        name="plain bytes", what="bytes of the plain images, 8 bits a value", unit="bytes",
+        counted=images * layer.input_elements, remark="before any compression",
+    )  # fmt: skip
+    return [
+        elements,
+        Figure(
+            name="data share", what="elements of the augmented layer over those of all images",
+            unit="share", equation="after 17",
+            by_formula=over_images(published), counted=over_images(counted),
+        ),
+        plain,
+        sent("float32", 4, 4),
+        sent("int8 and a float16 layer", 1, 2),
+    ]  # fmt: skip
 
 
 def figures_of(setting: Setting) -> tuple[Figure, ...]:

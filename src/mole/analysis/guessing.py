@@ -1,8 +1,76 @@
-"""Guessing the channel order, or the seed that everything secret comes from."""
+"""Guessing the morphing matrix blindly: Lemma 1, Lemma 2 and Theorem 1 (equations 7 to 10).
+
+All three bound the chance of somebody who guesses without looking at anything. They say nothing of
+somebody who uses the structure of what is handed over. Probabilities come as base-2 logarithms, because
+2^-9437184 is no floating-point number.
+"""
 
 import math
 
-from mole.analysis.sizes import check_positive
+from mole.analysis.sizes import check_positive, core_side
+from mole.errors import ParameterError
+
+
+def log2_near_guess_bound(*, distance: float, elements: int) -> float:
+    """Bound on the chance that a random matrix lies near a given one (Lemma 1, equation 8).
+
+    Both have l2-norm 1, and the random one is spread evenly over the sphere: P <= 1/2 d^(N - 1). In three
+    dimensions the exact chance is d^2 / 4, half of the bound:
+
+    >>> 2 ** log2_near_guess_bound(distance=0.5, elements=3)
+    0.125
+
+    The proof holds: turned over at its rim, the near part of the sphere fits under half a sphere of
+    radius d. (The area in equation 20 has a slip, N + 1 for N, that cancels in the ratio.)
+
+    Args:
+        distance: d, at most 1.
+        elements: N, of either matrix.
+    """
+    check_positive(elements=elements)
+    if not 0 < distance <= 1:
+        raise ParameterError(f"a distance of {distance} is outside of what Lemma 1 covers: 0 < d <= 1")
+    return (elements - 1) * math.log2(distance) - 1
+
+
+def distance_for_error(*, rms_error: float, elements: int) -> float:
+    """How near a guess of M^-1 has to be for an error in the images (Lemma 2, equation 9).
+
+    The paper scales an image to norm 1, so its own root mean square is N^(-1/4), and an error of
+    sigma N^(-1/4) is a *relative* error of sigma. Images half wrong need a guess at distance 0.5:
+
+    >>> distance_for_error(rms_error=0.5 / math.sqrt(3072), elements=3072**2)
+    0.5
+
+    With kappa > 1 an image has kappa sqrt(N) elements and its own root mean square is smaller by
+    sqrt(kappa). The lemma then holds for the relative error, not for sigma N^(-1/4) as it is written.
+
+    Args:
+        rms_error: the expected root mean square error of images of norm 1.
+        elements: N, the number of elements of M.
+    """
+    check_positive(elements=elements)
+    return rms_error * math.sqrt(math.sqrt(elements))
+
+
+def log2_core_guess_bound(*, input_elements: int, kappa: int, sigma: float) -> float:
+    """Bound on the chance that a blind guess of the core recovers images (Theorem 1, equation 10).
+
+    P <= 1/2 sigma^(N - 1) with N = (alpha m^2 / kappa)^2. The paper's figure is 2^-(9 x 10^6), for CIFAR:
+
+    >>> log2_core_guess_bound(input_elements=3072, kappa=1, sigma=0.5)
+    -9437184.0
+
+    Args:
+        input_elements: of a sample, alpha m^2.
+        kappa: how many times the core stands on the diagonal.
+        sigma: the privacy reservation: a relative error up to which images count as recovered.
+    """
+    if not 0 < sigma < 1:
+        raise ParameterError(f"sigma = {sigma} is no privacy reservation: give a number between 0 and 1")
+    side = core_side(input_elements=input_elements, kappa=kappa)
+    return log2_near_guess_bound(distance=sigma, elements=side**2)
+
 
 SEED_BITS = 256  # of a MorphKey's seed; a test compares it with the key's
 

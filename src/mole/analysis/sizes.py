@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass, fields
 
 from mole.errors import ParameterError
-from mole.geometry import Shape, block_size, check_shape, element_count
-from mole.layer import FirstLayer
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.shapes import Shape, block_size, check_shape, element_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,3 +95,31 @@ def check_positive(**values: int) -> None:
     for name, value in values.items():
         if not isinstance(value, int) or value < 1:
             raise ParameterError(f"{name.replace('_', ' ')} is {value!r}: give a positive whole number")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A first layer, the key's parameters, and the network and data if they are known.
+
+    >>> layer = LayerSizes.conv(input_shape=(3, 32, 32), channels=64, kernel=3, padding=1)
+    >>> Setting(layer=layer, kappa=3, images=60_000).sigma
+    0.5
+
+    Attributes:
+        layer: sizes of the first layer.
+        kappa: how many times the core stands on the diagonal.
+        sigma: relative error up to which images count as recovered; the paper takes 0.5.
+        network_macs: of one forward pass on one image, if the network is known.
+        images: how many are handed over, if that is known.
+    """
+
+    layer: LayerSizes
+    kappa: int = 1
+    sigma: float = 0.5
+    network_macs: int | None = None
+    images: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("network_macs", "images"):
+            if getattr(self, name) is not None:
+                check_positive(**{name: getattr(self, name)})

@@ -6,7 +6,7 @@ from mole.attacks import (
     channel_fingerprint,
     channel_search,
     feature_view,
-    ica_small_cores,
+    independent_components,
     known_image,
     known_pairs,
     learned_inversion,
@@ -15,7 +15,7 @@ from mole.attacks import (
     reversing,
     unknown_kernels,
 )
-from mole.attacks.attack import Attack
+from mole.attacks.tools.attack import Attack
 
 # The quick ones first, so that a small budget of time tells most; the hopeless one last.
 ATTACKS: tuple[Attack, ...] = (
@@ -27,7 +27,7 @@ ATTACKS: tuple[Attack, ...] = (
     channel_fingerprint.ATTACK,
     known_image.ATTACK,
     channel_search.ATTACK,
-    ica_small_cores.ATTACK,
+    independent_components.ATTACK,
     reversing.ATTACK,
     known_pairs.ATTACK,
     learned_inversion.ATTACK,

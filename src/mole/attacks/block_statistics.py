@@ -8,11 +8,10 @@ included: whitening makes the blocks' common covariance the identity, not that o
 
 import numpy as np
 
-from mole.attacks.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
-from mole.attacks.block_moments import Moments, RotationSearch, Whitened
-from mole.attacks.blocks import blocks_of, samples_of
-from mole.attacks.views import OutsiderView
-from mole.geometry import Array
+from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
+from mole.attacks.tools.blocks import Moments, RotationSearch, Whitened, blocks_of, samples_of
+from mole.attacks.tools.views import OutsiderView
+from mole.scheme.shapes import Array
 
 MOST_ELEMENTS = 3072  # of a sample, whose covariance is taken: of larger ones a part
 MOST_PLACES = 256  # in a sample, that are compared with each other

@@ -7,12 +7,12 @@ the core. The guesses are rotations; a core of another kind has more numbers to 
 
 import numpy as np
 
-from mole.analysis.brute_force import log2_core_guess_bound
-from mole.analysis.figure import in_words
-from mole.attacks.attack import CONTRAST, OUTSIDER, Attack, Finding, NotApplicableError
-from mole.attacks.blocks import blocks_of, samples_of
-from mole.attacks.views import OutsiderView
-from mole.geometry import Array, element_count
+from mole.analysis.figures import in_words
+from mole.analysis.guessing import log2_core_guess_bound
+from mole.attacks.tools.attack import CONTRAST, OUTSIDER, Attack, Finding, NotApplicableError
+from mole.attacks.tools.blocks import blocks_of, samples_of
+from mole.attacks.tools.views import OutsiderView
+from mole.scheme.shapes import Array, element_count
 
 GUESSES = 500
 ROWS = 32  # to judge a guess by

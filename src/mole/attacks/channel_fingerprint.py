@@ -5,10 +5,10 @@ It needs what the protocol hands the developer anyway: morphed data, the augment
 
 import numpy as np
 
-from mole.attacks.attack import DEVELOPER, Attack, Finding
-from mole.attacks.channel_order import find_order
-from mole.attacks.deconvolve import Deconvolution
-from mole.attacks.views import DeveloperView
+from mole.attacks.tools.attack import DEVELOPER, Attack, Finding
+from mole.attacks.tools.channel_order import find_order
+from mole.attacks.tools.deconvolution import Deconvolution
+from mole.attacks.tools.views import DeveloperView
 
 AT_MOST = 256  # images rebuilt for the record; the rest would take no longer each
 

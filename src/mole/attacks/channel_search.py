@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.analysis import log10_channel_order_guess
-from mole.attacks.attack import DEVELOPER, Attack, Finding, NotApplicableError
-from mole.attacks.channel_order import Spaces, find_spaces, projector_blocks
-from mole.attacks.deconvolve import Deconvolution
-from mole.attacks.views import DeveloperView
-from mole.geometry import Array
+from mole.attacks.tools.attack import DEVELOPER, Attack, Finding, NotApplicableError
+from mole.attacks.tools.channel_order import Spaces, find_spaces, projector_blocks
+from mole.attacks.tools.deconvolution import Deconvolution
+from mole.attacks.tools.views import DeveloperView
+from mole.scheme.shapes import Array
 
 AT_MOST = 64
 ALL_ORDERS_UP_TO = 6  # channels: 720 orders

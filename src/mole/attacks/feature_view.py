@@ -6,9 +6,9 @@ No trick is needed, and no layer of one's own: a delivery holds both factors.
 import numpy as np
 import numpy.typing as npt
 
-from mole.attacks.attack import CONTRAST, THIEF, Attack, Finding, NotApplicableError
-from mole.attacks.views import DeliveryView, LayerGeometry
-from mole.geometry import Array, Shape
+from mole.attacks.tools.attack import CONTRAST, THIEF, Attack, Finding, NotApplicableError
+from mole.attacks.tools.views import DeliveryView, LayerGeometry
+from mole.scheme.shapes import Array, Shape
 
 AT_MOST = 64  # images; each takes as many maps as the layer has channels
 

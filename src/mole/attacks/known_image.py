@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from mole.attacks.attack import INJECTOR, Attack, Finding, NotApplicableError
-from mole.attacks.deconvolve import Deconvolution
-from mole.attacks.views import InjectingView
-from mole.convolve import features_of
-from mole.geometry import Array, element_count, unroll
-from mole.layer import FirstLayer
+from mole.attacks.tools.attack import INJECTOR, Attack, Finding, NotApplicableError
+from mole.attacks.tools.deconvolution import Deconvolution
+from mole.attacks.tools.views import InjectingView
+from mole.scheme.convolution import features_of
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.shapes import Array, element_count, unroll
 
 AT_MOST = 256
 MOST_EQUATIONS = 20_000

@@ -9,13 +9,13 @@ import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
 
 from mole.analysis import counted_pairs, published_pairs
-from mole.attacks.attack import INJECTOR, Attack, Finding, NotApplicableError
-from mole.attacks.views import InjectingView
-from mole.geometry import Array, element_count
+from mole.attacks.tools.attack import INJECTOR, Attack, Finding, NotApplicableError
+from mole.attacks.tools.views import InjectingView
+from mole.scheme.shapes import Array, element_count
 
 AT_MOST = 256
 MOST_EQUATIONS = 6144  # rows, hence the side of the matrix to factor
-ROUNDING = 1e-7  # of the morphed data's size: what 32 bits can not hold of it
+ROUNDING = 1e-7  # of the morphed data's size: what 32 bits cannot hold of it
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 7 / 8, 1.0)
 HELD_OUT, MOST_HELD_OUT = 0.1, 32
 SOLVED = 0.05  # relative error on known pairs left aside, up to which the core counts as found

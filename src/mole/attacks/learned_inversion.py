@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mole.attacks.attack import DEVELOPER, Attack, Finding, MissingInputError, NotApplicableError
-from mole.attacks.channel_order import find_order
-from mole.attacks.deconvolve import Deconvolution
-from mole.attacks.views import DeveloperView
-from mole.convolve import features_of
+from mole.attacks.tools.attack import DEVELOPER, Attack, Finding, MissingInputError, NotApplicableError
+from mole.attacks.tools.channel_order import find_order
+from mole.attacks.tools.deconvolution import Deconvolution
+from mole.attacks.tools.views import DeveloperView
 from mole.errors import MissingExtraError
-from mole.geometry import Array, Shape
+from mole.scheme.convolution import features_of
+from mole.scheme.shapes import Array, Shape
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -140,7 +140,7 @@ class Decoder:
 
 
 def _network(input_shape: Shape, output_shape: Shape) -> "nn.Module":
-    from mole.attacks.decoder_network import DecoderNetwork  # noqa: PLC0415  (needs PyTorch)
+    from mole.attacks.tools.decoder_network import DecoderNetwork  # noqa: PLC0415  (needs PyTorch)
 
     return DecoderNetwork(input_shape, output_shape)
 

@@ -12,10 +12,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import pdist, squareform
 
-from mole.attacks.attack import OUTSIDER, Attack, Finding, NotApplicableError
-from mole.attacks.blocks import blocks_of, samples_of
-from mole.attacks.views import OutsiderView
-from mole.geometry import Array, unroll
+from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, NotApplicableError
+from mole.attacks.tools.blocks import blocks_of, samples_of
+from mole.attacks.tools.views import OutsiderView
+from mole.scheme.shapes import Array, unroll
 
 Indices = npt.NDArray[np.intp]
 

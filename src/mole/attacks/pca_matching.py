@@ -9,10 +9,10 @@ strong, and leaves no order.
 
 import numpy as np
 
-from mole.attacks.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
-from mole.attacks.principal import Components, leading_components
-from mole.attacks.views import OutsiderView
-from mole.geometry import Array, roll, unroll
+from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
+from mole.attacks.tools.principal import Components, leading_components
+from mole.attacks.tools.views import OutsiderView
+from mole.scheme.shapes import Array, roll, unroll
 
 COMPONENTS = 10
 FOR_SIGNS = 20  # further ones help to tell the signs of the first

@@ -15,11 +15,11 @@ from mole.analysis import (
     published_equations,
     published_unknowns,
 )
-from mole.attacks.attack import DEVELOPER, Attack, Finding, NotApplicableError
-from mole.attacks.channel_order import FoundOrder, find_order
-from mole.attacks.inverse_core import CoreEquations
-from mole.attacks.views import DeveloperView
-from mole.geometry import element_count
+from mole.attacks.tools.attack import DEVELOPER, Attack, Finding, NotApplicableError
+from mole.attacks.tools.channel_order import FoundOrder, find_order
+from mole.attacks.tools.inverse_core import CoreEquations
+from mole.attacks.tools.views import DeveloperView
+from mole.scheme.shapes import element_count
 
 AT_MOST = 256
 SAMPLED = 64  # rows of the core on which a solution is checked

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mole.attacks.attack import COLOURS, THIEF, Attack, Finding, NotApplicableError
-from mole.attacks.deconvolve import Deconvolution
-from mole.attacks.row_space import Window, delivered_space, find_window, published_space
-from mole.attacks.views import DeliveryView, LayerGeometry
-from mole.geometry import Array, element_count
+from mole.attacks.tools.attack import COLOURS, THIEF, Attack, Finding, NotApplicableError
+from mole.attacks.tools.deconvolution import Deconvolution
+from mole.attacks.tools.row_space import Window, delivered_space, find_window, published_space
+from mole.attacks.tools.views import DeliveryView, LayerGeometry
+from mole.scheme.shapes import Array, element_count
 
 AT_MOST = 256
 MARGINS = (3, 2, 1)  # how much longer than the kernel the window is: the more, the surer

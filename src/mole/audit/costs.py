@@ -8,10 +8,10 @@ import numpy as np
 from mole.analysis import Figure, LayerSizes, Setting, figures_of
 from mole.audit.report import Cost
 from mole.audit.subject import Subject
-from mole.augmented import AugmentedLayer
-from mole.convolve import features_of
-from mole.geometry import Array, block_size, unroll
-from mole.layer import FirstLayer
+from mole.scheme.augmented import AugmentedLayer
+from mole.scheme.convolution import features_of
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.shapes import Array, block_size, unroll
 
 SAMPLES, ROUNDS = 64, 3
 

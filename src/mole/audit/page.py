@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from mole.attacks.attack import DEVELOPER, INJECTOR, OUTSIDER, THIEF
-from mole.audit.measures import in_short, measured, plainly
+from mole.attacks.tools.attack import DEVELOPER, INJECTOR, OUTSIDER, THIEF
 from mole.audit.report import (
     BROKEN,
     FAILED,
@@ -28,6 +27,7 @@ from mole.audit.report import (
     Report,
     Verdict,
 )
+from mole.audit.wording import in_short, measured, plainly
 from mole.errors import ParameterError
 
 # Words carry the meaning; the tone gives each its shape and colour.
@@ -120,4 +120,4 @@ def _drawing(plot: Plot) -> Markup:
     )
     if not plot.svg.startswith("<svg") or not tags <= DRAWN or reaches_out:
         raise ParameterError(f"the drawing of '{plot.title}' is more than a drawing: make it anew")
-    return Markup(plot.svg)  # noqa: S704  (checked above, and drawn by `mole.audit.drawing`)
+    return Markup(plot.svg)  # noqa: S704  (checked above, and drawn by `mole.audit.pictures`)

@@ -15,7 +15,7 @@ class Verdict:
     """What one kind of attacker can do, in plain words.
 
     Attributes:
-        attacker: one of `mole.attacks.attack.ATTACKERS`.
+        attacker: one of `mole.attacks.tools.attack.ATTACKERS`.
         who: that attacker described: 'A stranger who gets only the morphed files'.
         level: HOLDS, LEAKS, BROKEN or UNKNOWN.
         sentence: what it can do: 'recovers every image, in 12 seconds'.
@@ -42,7 +42,7 @@ class AttackReport:
     """One attack: what was tried, what came of it.
 
     Attributes:
-        name, title, attacker, source, advice: as in `mole.attacks.attack.Attack`.
+        name, title, attacker, source, advice: as in `mole.attacks.tools.attack.Attack`.
         status: SUCCEEDED, PARTLY, FAILED, NOT_APPLICABLE, NOT_TRIED (no time, or
             something was not given), NOT_COMPARED (no truth) or GAVE_UP.
         words: what the attack says it did, or why it was not tried.
@@ -69,7 +69,7 @@ class AttackReport:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure as SVG, with its numbers as a table for those who can not see it.
+    """A figure as SVG, with its numbers as a table for those who cannot see it.
 
     Attributes:
         title, words: what it is, and what to see in it.

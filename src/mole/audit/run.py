@@ -7,16 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from mole.attacks.attack import Attack, Finding, MissingInputError, NotApplicableError
-from mole.attacks.views import DeliveryView
-from mole.audit.judge import status_of
+from mole._version import __version__
+from mole.analysis import LayerSizes, Setting, figures_of
+from mole.attacks import ATTACKS
+from mole.attacks.tools.attack import Attack, Finding, MissingInputError, NotApplicableError
+from mole.attacks.tools.views import DeliveryView
+from mole.audit.costs import costs_of
 from mole.audit.pictures import can_be_shown, picture, stretched
-from mole.audit.report import GAVE_UP, NOT_APPLICABLE, NOT_COMPARED, NOT_TRIED, AttackReport, Picture
+from mole.audit.report import (
+    GAVE_UP,
+    NOT_APPLICABLE,
+    NOT_COMPARED,
+    NOT_TRIED,
+    AttackReport,
+    Picture,
+    Plot,
+    Report,
+)
 from mole.audit.scoring import Score, Truth, aligned, score
 from mole.audit.subject import FEWEST_SCORED, Subject
+from mole.audit.verdicts import status_of, verdicts_of
 from mole.errors import MoleError
-from mole.geometry import Array
-from mole.progress import Progress
+from mole.progress import Progress, no_progress
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.shapes import Array
 
 SHOWN = 3  # images in pictures
 
@@ -149,3 +163,72 @@ def _best(maps: Array) -> Array:
     """The strongest of several maps, (how many, height, width), as a grey picture."""
     strongest = int(maps.reshape(len(maps), -1).std(axis=1).argmax())
     return maps[strongest : strongest + 1]
+
+
+BUDGET = 600.0
+TITLES = {True: "What this delivery gives away", False: "What this setting would give away"}
+
+
+def audit(
+    subject: Subject,
+    *,
+    attacks: Sequence[Attack] = ATTACKS,
+    plots: tuple[Plot, ...] = (),
+    budget: float = BUDGET,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> Report:
+    """Attack a subject with everything there is, and say what came of it.
+
+    Args:
+        subject: a delivery or a setting, with the truth beside it.
+        attacks: which ones, in this order.
+        plots: the paper's figures, if they are wanted.
+        budget: seconds after which no further attack begins.
+        seed: of what attacks draw at random.
+        progress: called with the attacks done and the attacks to do.
+    """
+    published = {} if subject.layer is None else published_bounds(subject.layer, subject.kappa)
+    reports = run_attacks(
+        subject, attacks, budget=budget, seed=seed, published=published, progress=progress
+    )
+    return Report(
+        subject=subject.facts,
+        warnings=(*subject.warnings, *_too_few(subject)),
+        verdicts=verdicts_of(reports),
+        attacks=reports,
+        plots=plots,
+        costs=costs_of(subject),
+        version=__version__,
+        title=TITLES[subject.private],
+        private=subject.private,
+    )
+
+
+def _too_few(subject: Subject) -> tuple[str, ...]:
+    if subject.scored >= FEWEST_SCORED:
+        return ()
+    return (
+        f"There are only {len(subject.morphed)} rows: with fewer than {2 * FEWEST_SCORED} nothing that "
+        "attacks found could be compared with the truth.",
+    )
+
+
+FIGURES = {
+    "brute-force-core": "core guess",
+    "channel-search": "channel order guess",
+    "channel-fingerprint": "channel order guess",
+    "reversing": "reversing guess",
+    "known-pairs": "pairs",
+}
+
+
+def published_bounds(layer: FirstLayer, kappa: int) -> Mapping[str, str]:
+    """The published figure by name of attack, in words; attacks that the paper does not know have none."""
+    setting = Setting(layer=LayerSizes.of(layer), kappa=kappa)
+    figures = {figure.name: figure for figure in figures_of(setting)}
+    return {
+        attack: f"{figures[name].what}: {figures[name].words('by_formula')}"
+        for attack, name in FIGURES.items()
+        if name in figures
+    }

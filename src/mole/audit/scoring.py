@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from skimage.metrics import structural_similarity
 
-from mole.attacks.attack import COLOURS, CONTRAST, Finding
-from mole.geometry import Array, element_count, unroll
-from mole.normalisation import Normalisation
+from mole.attacks.tools.attack import COLOURS, CONTRAST, Finding
+from mole.scheme.normalisation import Normalisation
+from mole.scheme.shapes import Array, element_count, unroll
 
 MAX_PSNR = 150.0  # what is told of images without any difference
 SMALLEST_PICTURE = 16  # positions: fewer of them resemble anything

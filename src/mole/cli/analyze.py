@@ -9,11 +9,10 @@ from typing import Annotated
 import typer
 
 from mole.analysis import PRESETS, Figure, LayerSizes, Setting, figures_of
-from mole.cli.endings import CallError
 from mole.cli.models import MAX_CLASSES, build_model, parse_shape
-from mole.cli.output import JsonOption, show
-from mole.files.layers import load_first_layer
-from mole.geometry import Shape
+from mole.cli.terminal import CallError, JsonOption, show
+from mole.exchange.layer_files import load_first_layer
+from mole.scheme.shapes import Shape
 
 LARGEST = 1 << 31  # beyond any layer, and well inside of what a float can hold squared
 

@@ -14,13 +14,12 @@ from mole.cli.audit import audit
 from mole.cli.check import recover, verify
 from mole.cli.deliver import deliver, morph
 from mole.cli.demo import demo
-from mole.cli.endings import CallError, InterruptedWork
 from mole.cli.export_layer import export_layer
 from mole.cli.info import info
 from mole.cli.keygen import keygen
-from mole.cli.output import complain
 from mole.cli.predict import predict
 from mole.cli.review import review
+from mole.cli.terminal import CallError, InterruptedWork, complain
 from mole.cli.train import train
 from mole.errors import MoleError
 
@@ -94,5 +93,5 @@ def run() -> None:
     except OSError as error:  # stdout is a closed pipe, or a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
-            complain(f"the output can not be written: {error.strerror}")
+            complain(f"the output cannot be written: {error.strerror}")
         sys.exit(1)

@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mole.cli.choices import CoreKind, Dtype
-from mole.cli.endings import CallError, when_interrupted
-from mole.cli.output import JsonOption, QuietOption, progress_bar, say, show
-from mole.cli.places import check_folder
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
+from mole.cli.terminal import (
+    CallError,
+    JsonOption,
+    QuietOption,
+    check_folder,
+    progress_bar,
+    say,
+    show,
+    when_interrupted,
+)
 from mole.errors import DeliveryError
-from mole.files.layers import load_first_layer
+from mole.exchange.layer_files import load_first_layer
 
 if TYPE_CHECKING:
     from mole.audit.subject import Subject
@@ -51,9 +58,9 @@ def audit(
     Nothing leaves your machine. The page shows some of your images: keep it as carefully as them. Without a
     delivery it says what a setting would give, with images that come with the software.
     """
-    from mole.audit.audit import audit as attack  # noqa: PLC0415  (loads SciPy and scikit-image)
-    from mole.audit.figures import paper_figures  # noqa: PLC0415
-    from mole.audit.files import write_report  # noqa: PLC0415
+    from mole.audit.paper_figures import paper_figures  # noqa: PLC0415
+    from mole.audit.run import audit as attack  # noqa: PLC0415  (loads SciPy and scikit-image)
+    from mole.audit.write import write_report  # noqa: PLC0415
 
     if delivery is None and any(option is not None for option in (key, truth, public)):
         raise CallError("--key, --truth and --public belong to a delivery: name it, or leave them out")
@@ -86,7 +93,7 @@ def audit(
 
 
 def _setting(layer: Path | None, kappa: int, core: CoreKind, dtype: Dtype) -> "Subject":
-    from mole.audit.of_setting import subject_of_setting  # noqa: PLC0415
+    from mole.audit.subject import subject_of_setting  # noqa: PLC0415
 
     if layer is None:
         raise CallError("say what to audit: give a delivery, or a setting with --layer")
@@ -102,9 +109,9 @@ def _delivery(
     passphrase_file: Path | None,
     identity: list[Path] | None,
 ) -> "Subject":
-    from mole.audit.of_delivery import Known, subject_of_delivery  # noqa: PLC0415
-    from mole.data.opening import open_source  # noqa: PLC0415
-    from mole.files.store import open_store  # noqa: PLC0415
+    from mole.audit.from_delivery import Known, subject_of_delivery  # noqa: PLC0415
+    from mole.sources.opening import open_source  # noqa: PLC0415
+    from mole.storage.stores import open_store  # noqa: PLC0415
 
     known: dict[str, Any] = {}
     if layer is not None:

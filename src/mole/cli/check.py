@@ -7,21 +7,27 @@ from typing import IO, Annotated
 import numpy as np
 import typer
 
-from mole.cli.endings import CallError
-from mole.cli.output import JsonOption, QuietOption, progress_bar, show
-from mole.cli.places import ForceOption, check_output
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
+from mole.cli.terminal import (
+    CallError,
+    ForceOption,
+    JsonOption,
+    QuietOption,
+    check_output,
+    progress_bar,
+    show,
+)
 from mole.errors import DeliveryError
-from mole.files.addresses import reason_of
-from mole.files.beside import clear_stale, written_beside
+from mole.storage.atomic import clear_stale, new_file
+from mole.storage.locations import reason_of
 
 DeliveryArgument = Annotated[str, typer.Argument(help="A delivery: a folder or a URL.")]
 
 
 def verify(delivery: DeliveryArgument, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Check every byte and row of a delivery, and that its layer fits its data. Needs no key."""
-    from mole.delivery.verify import verify as check_delivery  # noqa: PLC0415  (loads pyarrow)
-    from mole.files.store import open_store  # noqa: PLC0415
+    from mole.exchange.verify import verify as check_delivery  # noqa: PLC0415  (loads pyarrow)
+    from mole.storage.stores import open_store  # noqa: PLC0415
 
     with progress_bar("Checking", quiet=quiet) as progress:
         checks = check_delivery(open_store(delivery), progress=progress)
@@ -56,9 +62,9 @@ def recover(
 
     With --ids it tells instead which row is which of your samples, for predictions that came back.
     """
-    from mole.delivery.recover import recover as recover_arrays  # noqa: PLC0415  (loads pyarrow)
-    from mole.delivery.recover import row_table  # noqa: PLC0415
-    from mole.files.store import open_store  # noqa: PLC0415
+    from mole.provider.recover import recover as recover_arrays  # noqa: PLC0415  (loads pyarrow)
+    from mole.provider.recover import row_table  # noqa: PLC0415
+    from mole.storage.stores import open_store  # noqa: PLC0415
 
     if data is not None and ids is None:
         raise CallError("--data names samples in the table that --ids writes: add --ids")
@@ -68,7 +74,7 @@ def recover(
     if ids is not None:
         from pyarrow.parquet import write_table  # noqa: PLC0415
 
-        from mole.data.opening import open_source  # noqa: PLC0415
+        from mole.sources.opening import open_source  # noqa: PLC0415
 
         table = row_table(open_store(delivery), opened, None if data is None else open_source(data))
         _write_private(out, lambda file: write_table(table, file))
@@ -85,7 +91,7 @@ def _write_private(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Write a file that only its owner can read, and clear what killed runs left of one: plain data."""
     try:
         clear_stale(path)
-        with written_beside(path, private=True) as temporary, temporary.open("wb") as file:
+        with new_file(path, private=True) as temporary, temporary.open("wb") as file:
             write(file)
     except OSError as error:
-        raise DeliveryError(f"{path} can not be written: {reason_of(error)}") from None
+        raise DeliveryError(f"{path} cannot be written: {reason_of(error)}") from None

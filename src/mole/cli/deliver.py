@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mole.cli.choices import Dtype, EngineName, LayerDtype, ModeOption, ResizeOption, text_of
-from mole.cli.endings import CallError, when_interrupted
-from mole.cli.output import JsonOption, QuietOption, progress_bar, say, show
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.files.layers import load_first_layer
+from mole.cli.terminal import CallError, JsonOption, QuietOption, progress_bar, say, show, when_interrupted
+from mole.exchange.layer_files import load_first_layer
 
 if TYPE_CHECKING:
-    from mole.delivery.manifest import Manifest
+    from mole.exchange.manifest import Manifest
 
 DataArgument = Annotated[str, typer.Argument(help="Your data: a folder, a file or a URL.")]
 LayerOption = Annotated[Path, typer.Option("--layer", help="The developer's first layer.")]
@@ -129,18 +128,18 @@ class _Order:
     def carry_out(self) -> "tuple[dict[str, Any], Manifest]":
         """Deliver, write the ledger, and say what was left out."""
         # Imported here, because these load pyarrow and Pillow.
-        from mole.data.opening import open_source  # noqa: PLC0415
-        from mole.data.unlabelled import without_labels  # noqa: PLC0415
-        from mole.delivery.deliver import Engine  # noqa: PLC0415
-        from mole.delivery.deliver import deliver as make_delivery  # noqa: PLC0415
-        from mole.delivery.ledger import delivery_warnings, record  # noqa: PLC0415
-        from mole.delivery.local_engine import write_shards  # noqa: PLC0415
-        from mole.delivery.options import Options  # noqa: PLC0415
-        from mole.files.store import open_store  # noqa: PLC0415
+        from mole.provider.deliver import Engine  # noqa: PLC0415
+        from mole.provider.deliver import deliver as make_delivery  # noqa: PLC0415
+        from mole.provider.ledger import delivery_warnings, record  # noqa: PLC0415
+        from mole.provider.local_engine import write_shards  # noqa: PLC0415
+        from mole.provider.plan import Options  # noqa: PLC0415
+        from mole.sources.opening import open_source  # noqa: PLC0415
+        from mole.sources.source import without_labels  # noqa: PLC0415
+        from mole.storage.stores import open_store  # noqa: PLC0415
 
         first = load_first_layer(self.layer)
         if self.engine is EngineName.RAY:
-            from mole.delivery.ray_engine import RayEngine, check_ray  # noqa: PLC0415
+            from mole.provider.ray_engine import RayEngine, check_ray  # noqa: PLC0415
 
             check_ray(self.ray_address)
         source = open_source(self.data)
@@ -148,7 +147,7 @@ class _Order:
             source = without_labels(source)
         key = open_key(self.key, self.passphrase_file, self.identity)
         if source.unread and self.choices["skip_bad"]:
-            files = f"{len(source.unread)} image files of a kind that can not be read"
+            files = f"{len(source.unread)} image files of a kind that cannot be read"
             say(f"mole: left out: {files}, such as {source.unread[0]}", quiet=self.quiet)
         for warning in delivery_warnings(self.key, key.fingerprint, first.fingerprint):
             say(f"mole: {warning}", quiet=self.quiet)

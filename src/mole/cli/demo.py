@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.endings import when_interrupted
-from mole.cli.output import JsonOption, QuietOption, say, show
+from mole.cli.terminal import JsonOption, QuietOption, say, show, when_interrupted
 from mole.errors import DeliveryError
-from mole.files.addresses import reason_of
+from mole.storage.locations import reason_of
 
 
 def demo(
@@ -43,7 +42,7 @@ def _new_folder(path: Path) -> Iterator[None]:
     try:
         path.mkdir(parents=True)
     except OSError as error:
-        raise DeliveryError(f"{path} can not be made: {reason_of(error)}") from None
+        raise DeliveryError(f"{path} cannot be made: {reason_of(error)}") from None
     try:
         yield
     except BaseException:

@@ -5,12 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.endings import CallError
 from mole.cli.models import MAX_CLASSES, build_model, parse_shape
-from mole.cli.output import JsonOption, show
-from mole.cli.places import ForceOption, check_output
-from mole.layer import FirstLayer
-from mole.normalisation import Normalisation
+from mole.cli.terminal import CallError, ForceOption, JsonOption, check_output, show
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.normalisation import Normalisation
 
 LARGEST = 1 << 16
 
@@ -66,7 +64,7 @@ def export_layer(
 
         found = find_first_layer(build_model(model, shape, classes, weights), shape)
         name, layer = f"{found.name}.weight", describe(found, normalisation)
-    from mole.files import save  # noqa: PLC0415
+    from mole.exchange.layer_files import save  # noqa: PLC0415
 
     save(layer, out)
     show({"layer": str(out), "tensor": name, **_facts(layer)}, as_json=as_json)

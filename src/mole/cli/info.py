@@ -5,18 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.augmented import AugmentedLayer
-from mole.cli.output import JsonOption, show
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
+from mole.cli.terminal import JsonOption, show
 from mole.errors import KeyFileError
-from mole.files import load
-from mole.files.addresses import is_local, local_path
-from mole.files.checkpoints import is_checkpoint, read_checkpoint
-from mole.keys import MorphKey
-from mole.keys.age import is_age_file
-from mole.keys.whitening_file import SUFFIX
-from mole.layer import FirstLayer
-from mole.normalisation import Normalisation
+from mole.exchange.checkpoint_files import is_checkpoint, read_checkpoint
+from mole.exchange.layer_files import load
+from mole.provider.keys import MorphKey
+from mole.provider.keys.key_file import SUFFIX
+from mole.scheme.augmented import AugmentedLayer
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.normalisation import Normalisation
+from mole.storage.age import is_age_file
+from mole.storage.locations import is_local, local_path
 
 
 def info(
@@ -47,8 +47,8 @@ def info(
 
 
 def _delivery_facts(place: str) -> dict[str, Any]:
-    from mole.delivery.manifest import Manifest  # noqa: PLC0415  (loads what most calls do not need)
-    from mole.files.store import open_store  # noqa: PLC0415
+    from mole.exchange.manifest import Manifest  # noqa: PLC0415  (loads what most calls do not need)
+    from mole.storage.stores import open_store  # noqa: PLC0415
 
     manifest = Manifest.read(open_store(place))
     return {

@@ -8,15 +8,13 @@ from typing import Annotated
 import typer
 
 from mole.cli.choices import CoreKind, Mode, ModeOption, Resize, ResizeOption
-from mole.cli.endings import CallError
-from mole.cli.output import JsonOption, QuietOption, progress_bar, say, show
-from mole.cli.places import check_folder
 from mole.cli.samples import read_samples
 from mole.cli.secrets import PassphraseFileOption, read_passphrase_file
+from mole.cli.terminal import CallError, JsonOption, QuietOption, check_folder, progress_bar, say, show
 from mole.errors import KeyFileError
-from mole.files.layers import load_first_layer
-from mole.keys import MorphKey
-from mole.keys.whitening_file import whitening_path
+from mole.exchange.layer_files import load_first_layer
+from mole.provider.keys import MorphKey
+from mole.provider.keys.key_file import whitening_path
 
 SAMPLE = 20_000
 
@@ -45,7 +43,7 @@ def keygen(
     quiet: QuietOption = False,
 ) -> None:
     """Make a key. It stays with you: who has it can undo the morphing. A key is never overwritten."""
-    from mole.delivery.ledger import keygen_warnings  # noqa: PLC0415  (loads what most calls do not need)
+    from mole.provider.ledger import keygen_warnings  # noqa: PLC0415  (loads what most calls do not need)
 
     kind = core or (CoreKind.ORTHOGONAL if data is None else CoreKind.WHITENED)
     _check_call(kind, data, mode, resize)

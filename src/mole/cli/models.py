@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mole.cli.endings import CallError
+from mole.cli.terminal import CallError
 from mole.errors import MoleError
-from mole.geometry import Shape, check_shape
+from mole.scheme.shapes import Shape, check_shape
 
 if TYPE_CHECKING:
     from torch import nn
@@ -15,7 +15,7 @@ MAX_CLASSES = 100_000
 
 def build_model(name: str, shape: Shape, classes: int, weights: Path | None = None) -> "nn.Module":
     """A built-in network, or the one that module:factory makes; with weights, if there are some."""
-    from mole.torch.loading import load_model, load_weights  # noqa: PLC0415  (loads PyTorch)
+    from mole.torch.models import load_model, load_weights  # noqa: PLC0415  (loads PyTorch)
     from mole.torch.networks import build_network  # noqa: PLC0415
 
     if ":" in name:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mole.cli.models import build_model
-from mole.cli.output import JsonOption, show
-from mole.cli.places import ForceOption, check_output
+from mole.cli.terminal import ForceOption, JsonOption, check_output, show
 from mole.errors import FileError, ParameterError
-from mole.files.addresses import reason_of
-from mole.files.beside import written_beside
-from mole.files.checkpoints import CheckpointFacts
+from mole.exchange.checkpoint_files import CheckpointFacts
+from mole.storage.atomic import new_file
+from mole.storage.locations import reason_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -36,8 +35,8 @@ def predict(
     check_output(out, force=force)
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    from mole.delivery.manifest import Manifest  # noqa: PLC0415
-    from mole.files.store import open_store  # noqa: PLC0415
+    from mole.exchange.manifest import Manifest  # noqa: PLC0415
+    from mole.storage.stores import open_store  # noqa: PLC0415
     from mole.torch import MorphedDataset, load_checkpoint  # noqa: PLC0415  (loads PyTorch)
     from mole.torch import predict as predict_rows  # noqa: PLC0415
 
@@ -47,10 +46,10 @@ def predict(
     checkpoint = load_checkpoint(model, None if network is None else _maker(network))
     table = predict_rows(checkpoint.model, MorphedDataset(requests, split or splits[0]))
     try:
-        with written_beside(out) as temporary:
+        with new_file(out) as temporary:
             pq.write_table(table, temporary)
     except OSError as error:
-        raise FileError(f"{out} can not be written: {reason_of(error)}") from None
+        raise FileError(f"{out} cannot be written: {reason_of(error)}") from None
     show({"predictions": str(out), "rows": table.num_rows}, as_json=as_json)
 
 

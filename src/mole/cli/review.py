@@ -7,13 +7,12 @@ import numpy as np
 import typer
 
 from mole.cli.choices import ModeOption, ResizeOption
-from mole.cli.output import JsonOption, QuietOption, say, show
-from mole.cli.places import ForceOption, check_output
 from mole.cli.samples import read_samples
+from mole.cli.terminal import ForceOption, JsonOption, QuietOption, check_output, say, show
 from mole.errors import FileError, ParameterError
-from mole.files.addresses import reason_of
-from mole.files.beside import written_beside
-from mole.files.layers import load_first_layer
+from mole.exchange.layer_files import load_first_layer
+from mole.storage.atomic import new_file
+from mole.storage.locations import reason_of
 
 
 def review(
@@ -31,7 +30,7 @@ def review(
     check_output(out, force=force)
     from PIL import Image  # noqa: PLC0415  (loaded when needed)
 
-    from mole.review import contact_sheet, review_layer  # noqa: PLC0415
+    from mole.provider.review import contact_sheet, review_layer  # noqa: PLC0415
 
     first = load_first_layer(layer)
     if len(first.output_shape) != 3 or len(first.input_shape) != 3:
@@ -41,12 +40,12 @@ def review(
     picture = Image.fromarray((255 * contact_sheet(found, plain)).astype(np.uint8))
     factor = max(1, 96 // first.input_shape[1])
     try:
-        with written_beside(out) as temporary:
+        with new_file(out) as temporary:
             picture.resize(
                 (picture.width * factor, picture.height * factor), Image.Resampling.NEAREST
             ).save(temporary, format="PNG")
     except OSError as error:
-        raise FileError(f"{out} can not be written: {reason_of(error)}") from None
+        raise FileError(f"{out} cannot be written: {reason_of(error)}") from None
     for finding in found.findings:
         say(finding, quiet=quiet)
     show(

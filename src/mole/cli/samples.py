@@ -3,9 +3,9 @@
 import numpy as np
 
 from mole.cli.choices import Mode, Resize, text_of
-from mole.geometry import Array
-from mole.layer import FirstLayer
 from mole.progress import Progress, no_progress
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.shapes import Array
 
 
 def read_samples(
@@ -20,13 +20,15 @@ def read_samples(
     """Plain data, (n, *input_shape): so many samples, spread evenly over the main split.
 
     Raises:
-        BadSampleError: with the name of the first sample that can not be used.
+        BadSampleError: with the name of the first sample that cannot be used.
     """
     # Imported here, because these load pyarrow and Pillow.
-    from mole.data.opening import open_source  # noqa: PLC0415
-    from mole.data.preparation import Preparation  # noqa: PLC0415
-    from mole.data.reading import shaped_sample  # noqa: PLC0415
-    from mole.data.source import main_split  # noqa: PLC0415
+    from mole.sources.opening import open_source  # noqa: PLC0415
+    from mole.sources.preparation import (  # noqa: PLC0415
+        Preparation,
+        shaped_sample,
+    )
+    from mole.sources.source import main_split  # noqa: PLC0415
 
     split = main_split(open_source(data))
     preparation = Preparation.for_layer(layer, mode=text_of(mode), resize=text_of(resize))

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from mole.errors import KeyFileError
-from mole.keys import MorphKey
-from mole.keys.age import needs_passphrase
+from mole.provider.keys import MorphKey
+from mole.storage.age import needs_passphrase
 
 PassphraseFileOption = Annotated[
     Path | None,
@@ -46,4 +46,4 @@ def _read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
-        raise KeyFileError(f"{path} can not be read: {reason}") from None
+        raise KeyFileError(f"{path} cannot be read: {reason}") from None

@@ -6,17 +6,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mole.cli.endings import when_interrupted
 from mole.cli.models import build_model
-from mole.cli.output import JsonOption, QuietOption, progress_bar, say, show
-from mole.cli.places import ForceOption, check_output
+from mole.cli.terminal import (
+    ForceOption,
+    JsonOption,
+    QuietOption,
+    check_output,
+    progress_bar,
+    say,
+    show,
+    when_interrupted,
+)
 from mole.errors import DeliveryError, FileError
-from mole.files.addresses import reason_of
+from mole.storage.locations import reason_of
 
 if TYPE_CHECKING:
-    from mole.delivery.manifest import Manifest
+    from mole.exchange.manifest import Manifest
     from mole.torch import MorphedDataset
-    from mole.torch.scores import Epoch
+    from mole.torch.evaluation import Epoch
 
 UNFINISHED = ".unfinished"
 MAX_SEED = (1 << 63) - 1  # what PyTorch takes
@@ -85,11 +92,11 @@ def _train(
     # mole.torch comes before torch: it says what to do where PyTorch is missing.
     from mole.torch import CheckpointFacts, attach, save_checkpoint  # noqa: PLC0415, I001
     from mole.torch import train as train_model  # noqa: PLC0415
-    from mole.torch.unfinished import Unfinished  # noqa: PLC0415
+    from mole.torch.resume import ResumeFile  # noqa: PLC0415
     import torch  # noqa: PLC0415
-    from mole.delivery.artefacts import load_delivered_layer  # noqa: PLC0415
-    from mole.delivery.manifest import Manifest  # noqa: PLC0415
-    from mole.files.store import open_store  # noqa: PLC0415
+    from mole.exchange.delivery import load_delivered_layer  # noqa: PLC0415
+    from mole.exchange.manifest import Manifest  # noqa: PLC0415
+    from mole.storage.stores import open_store  # noqa: PLC0415
 
     store = open_store(delivery)
     manifest = Manifest.read(store)
@@ -102,7 +109,7 @@ def _train(
     model = build_model(network, data.input_shape, data.class_count, weights)
     attach(model, load_delivered_layer(store))
     start = {"delivery": manifest.delivery_id, "network": network, "weights": _digest(weights)}
-    unfinished = Unfinished(kept, {**start, **course}, replace=force)
+    unfinished = ResumeFile(kept, {**start, **course}, replace=force)
     if (done := unfinished.epochs()) > 0:
         say(f"going on after epoch {done} of {course['epochs']}", quiet=quiet)
     with progress_bar("Training", quiet=quiet) as progress:
@@ -135,7 +142,7 @@ def _digest(file: Path | None) -> str | None:
     try:
         return hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError as error:
-        raise FileError(f"{file} can not be read: {reason_of(error)}") from None
+        raise FileError(f"{file} cannot be read: {reason_of(error)}") from None
 
 
 def _in_words(epoch: "Epoch") -> str:

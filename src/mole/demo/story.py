@@ -21,15 +21,19 @@ from torch import nn
 from torch.utils.data import TensorDataset
 
 import mole
-from mole.data.encoding import Encoding
-from mole.data.opening import open_source
-from mole.delivery.deliver import deliver
-from mole.delivery.options import Options
-from mole.delivery.verify import verify
-from mole.demo.red_team import attack_delivery
+from mole.audit.from_delivery import Known, subject_of_delivery
+from mole.audit.paper_figures import paper_figures
+from mole.audit.report import Report
+from mole.audit.run import audit
+from mole.audit.write import write_report
 from mole.errors import DeliveryError
-from mole.files.store import LocalStore
-from mole.review import review_layer
+from mole.exchange.encoding import Encoding
+from mole.exchange.verify import verify
+from mole.provider.deliver import deliver
+from mole.provider.plan import Options
+from mole.provider.review import review_layer
+from mole.sources.opening import open_source
+from mole.storage.stores import LocalStore
 from mole.torch import MorphedDataset, attach, evaluate, export_first_layer, train
 
 SHAPE, CLASSES = (1, 28, 28), 10
@@ -69,7 +73,7 @@ def network() -> nn.Module:
 
 def load_images() -> Arrays:
     """The part of Fashion-MNIST that comes with the package."""
-    path = files("mole.demo").joinpath("data/fashion-mnist.npz")
+    path = files("mole.sources").joinpath("data/fashion-mnist.npz")
     with path.open("rb") as file, np.load(file) as arrays:
         return {name: arrays[name] for name in arrays.files}
 
@@ -204,3 +208,19 @@ def _grey(image: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     low, high = np.percentile(image, [1, 99])
     scaled = np.clip((image - low) / max(float(high - low), 1e-9), 0, 1)
     return np.pad((255 * scaled).astype(np.uint8), 1, constant_values=255)
+
+
+BUDGET = 60.0  # seconds: the demo should not keep anybody waiting
+
+
+def attack_delivery(folder: Path, layer: mole.FirstLayer, key: mole.MorphKey) -> tuple[Report, Path]:
+    """Audit the demo's delivery with what its provider has; the report, and its page."""
+    known = Known(
+        key=key,
+        layer=layer,
+        truth=open_source(str(folder / "private.npz")),
+        public=open_source(str(folder / "public.npz")),
+    )
+    subject = subject_of_delivery(LocalStore(folder / "delivery"), known)
+    report = audit(subject, plots=paper_figures(), budget=BUDGET)
+    return report, write_report(report, folder / "audit")

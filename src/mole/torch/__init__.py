@@ -19,17 +19,17 @@ except ModuleNotFoundError as error:
 
     raise MissingExtraError("mole.torch needs PyTorch: pip install 'morphed-learning[torch]'") from None
 
-from mole.files.checkpoints import CheckpointFacts
+from mole.exchange.checkpoint_files import CheckpointFacts
 from mole.torch.attach import attach
 from mole.torch.checkpoint import load_checkpoint, save_checkpoint
 from mole.torch.export import export_first_layer
 from mole.torch.find import find_first_layer
 from mole.torch.module import AugmentedModule
-from mole.torch.training import evaluate, train
+from mole.torch.trainer import evaluate, train
 
 if TYPE_CHECKING:
     from mole.torch.dataset import MorphedDataset
-    from mole.torch.prediction import predict
+    from mole.torch.evaluation import predict
 
 __all__ = [
     "AugmentedModule",
@@ -45,7 +45,7 @@ __all__ = [
     "train",
 ]
 
-_READS_SHARDS = {"MorphedDataset": "mole.torch.dataset", "predict": "mole.torch.prediction"}
+_READS_SHARDS = {"MorphedDataset": "mole.torch.dataset", "predict": "mole.torch.evaluation"}
 
 
 def __getattr__(name: str) -> Any:

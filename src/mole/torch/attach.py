@@ -4,8 +4,8 @@ from typing import Any
 
 from torch import nn
 
-from mole.augmented import AugmentedLayer
 from mole.errors import MoleError, ParameterError, UnsupportedLayerError
+from mole.scheme.augmented import AugmentedLayer
 from mole.torch.export import describe
 from mole.torch.find import FoundLayer, find_first_layer
 from mole.torch.module import AugmentedModule
@@ -25,7 +25,7 @@ def attach(model: nn.Module, augmented: AugmentedLayer) -> AugmentedModule:
         UnsupportedLayerError: with every reason why it does not fit; the model is unchanged then.
     """
     if not isinstance(augmented, AugmentedLayer):
-        raise ParameterError(f"a {type(augmented).__name__} can not be attached: give an augmented layer")
+        raise ParameterError(f"a {type(augmented).__name__} cannot be attached: give an augmented layer")
     found = find_first_layer(model, augmented.input_shape)
     if not isinstance(found.module, AugmentedModule):
         describe(found)  # refuses what an augmented layer could not stand in for
@@ -78,6 +78,6 @@ def _check_in_use(model: nn.Module, module: AugmentedModule) -> None:
     found = find_first_layer(model, module.input_shape)
     if found.module is not module:
         raise UnsupportedLayerError(
-            f"layer '{found.name}' can not be replaced",
+            f"layer '{found.name}' cannot be replaced",
             ["the model reaches it some other way than through its attributes"],
         )

@@ -13,7 +13,7 @@ from mole.torch.module import AugmentedModule
 def shuffled(dataset: Dataset[Any], *, batch_size: int, seed: int, workers: int) -> DataLoader[Any]:
     """Batches in a random order that the seed decides, another one each time."""
     rows = size_of(dataset)
-    alone = rows > batch_size and rows % batch_size == 1  # batch normalisation can not learn from one row
+    alone = rows > batch_size and rows % batch_size == 1  # batch normalisation cannot learn from one row
     own = getattr(dataset, "sampler", None)
     return DataLoader(
         dataset,
@@ -83,5 +83,5 @@ def device_of(model: nn.Module, device: str | None = None) -> torch.device:
         return torch.device(device)
     except (RuntimeError, AssertionError, NotImplementedError):
         raise ParameterError(
-            f"device '{device}' can not be used here: use cpu, or cuda if there is one"
+            f"device '{device}' cannot be used here: use cpu, or cuda if there is one"
         ) from None

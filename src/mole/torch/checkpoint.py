@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from mole.augmented import AugmentedLayer
 from mole.errors import FileError, MoleError, ParameterError
-from mole.files.checkpoints import CHECKPOINT, VERSION, CheckpointFacts, read_checkpoint
-from mole.files.sealed import save_sealed
-from mole.geometry import Array, check_shape
+from mole.exchange.checkpoint_files import CHECKPOINT, VERSION, CheckpointFacts, read_checkpoint
+from mole.scheme.augmented import AugmentedLayer
+from mole.scheme.shapes import Array, check_shape
+from mole.storage.checked import save_checked
 from mole.torch.attach import attach
 from mole.torch.batches import augmented_part
-from mole.torch.loading import fill
+from mole.torch.models import fill
 from mole.torch.module import AugmentedModule
 from mole.torch.networks import NETWORKS, build_network
 
@@ -41,7 +41,7 @@ def save_checkpoint(path: str | PathLike[str], model: nn.Module, facts: Checkpoi
     fields = {**asdict(facts), "augmented": None if part is None else _description(model, part)}
     tensors = {name: _numpy(name, tensor) for name, tensor in model.state_dict().items()}
     metadata = {name: json.dumps(value) for name, value in fields.items()}
-    save_sealed(Path(path), tensors, {"format": CHECKPOINT, "version": VERSION, **metadata})
+    save_checked(Path(path), tensors, {"format": CHECKPOINT, "version": VERSION, **metadata})
 
 
 def load_checkpoint(
@@ -55,7 +55,7 @@ def load_checkpoint(
             checkpoint's facts; its weights are replaced.
 
     Raises:
-        FileError: if the file can not be read, is damaged, or does not fit the network.
+        FileError: if the file cannot be read, is damaged, or does not fit the network.
     """
     path = Path(path)
     state, facts, augmented = read_checkpoint(path)
@@ -104,6 +104,6 @@ def _numpy(name: str, tensor: Tensor) -> Array:
         array: Array = tensor.detach().cpu().numpy()
     except (TypeError, RuntimeError):
         raise ParameterError(
-            f"'{name}' is {tensor.dtype}, which a checkpoint can not hold: call model.float() first"
+            f"'{name}' is {tensor.dtype}, which a checkpoint cannot hold: call model.float() first"
         ) from None
     return array

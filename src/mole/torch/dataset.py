@@ -1,6 +1,6 @@
 """A delivery as a PyTorch data set."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from os import PathLike, fspath
 from typing import Any
@@ -9,15 +9,51 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, Sampler
 
-from mole.delivery.artefacts import load_encoding
-from mole.delivery.manifest import Manifest
 from mole.errors import DeliveryError
-from mole.files.store import LocalStore, open_store
-from mole.geometry import Shape, element_count
-from mole.torch.sampling import ShardSampler
+from mole.exchange.delivery import load_encoding
+from mole.exchange.manifest import Manifest
+from mole.scheme.shapes import Shape, element_count
+from mole.storage.stores import LocalStore, open_store
 from mole.torch.shard_cache import ShardCache
+
+
+class ShardSampler(Sampler[int]):
+    """Every row once, in a new random order each time: shards are shuffled, and rows within a few shards.
+
+    The provider shuffled the rows before they were cut into shards, so that any few shards are a fair
+    sample of all.
+
+    >>> sampler = ShardSampler([2, 3], seed=0, shards_at_once=1)
+    >>> sorted(sampler), list(sampler) == list(sampler)
+    ([0, 1, 2, 3, 4], False)
+    """
+
+    def __init__(self, rows: Sequence[int], *, seed: int, shards_at_once: int) -> None:
+        """Make the sampler.
+
+        Args:
+            rows: rows of each shard.
+            seed: the same seed gives the same orders, pass after pass.
+            shards_at_once: how many shards to mix.
+        """
+        self._starts = torch.tensor([0, *rows]).cumsum(0).tolist()
+        self._shards_at_once = max(1, shards_at_once)
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def __iter__(self) -> Iterator[int]:
+        shards = torch.randperm(len(self._starts) - 1, generator=self.generator)
+        for window in shards.split(self._shards_at_once):
+            spans = [
+                torch.arange(self._starts[shard], self._starts[shard + 1]) for shard in window.tolist()
+            ]
+            rows = torch.cat(spans)
+            yield from rows[torch.randperm(len(rows), generator=self.generator)].tolist()
+
 
 CACHE_BYTES = 1 << 30
 
@@ -51,23 +87,23 @@ class MorphedDataset(Dataset[Item]):
             cache_bytes: how much stored data to keep in memory, in each process; one shard at least.
 
         Raises:
-            DeliveryError: if there is no delivery, no such split, or a shard that can not be read.
+            DeliveryError: if there is no delivery, no such split, or a shard that cannot be read.
         """
         self.delivery, self.split = fspath(delivery), split
         store = open_store(self.delivery)
         if isinstance(store, LocalStore) and not store.folder.exists():
-            raise DeliveryError(f"{store.shown} is not there: give the folder of a delivery")
+            raise DeliveryError(f"{store.label} is not there: give the folder of a delivery")
         self.manifest = Manifest.read(store)
         facts = self.manifest.splits.get(split)
         if facts is None:
             known = ", ".join(self.manifest.splits) or "none"
-            raise DeliveryError(f"{store.shown} has no split '{split}': it has {known}")
+            raise DeliveryError(f"{store.label} has no split '{split}': it has {known}")
         self._encoding = load_encoding(store, self.manifest.dtype)
         self._shards = ShardCache(self.delivery, self.manifest, split, cache_bytes=cache_bytes)
         self._rows = self._shards.row_counts()
         if sum(self._rows) != facts.rows:
             raise DeliveryError(
-                f"{store.shown} has {sum(self._rows)} rows in split '{split}' and its manifest says "
+                f"{store.label} has {sum(self._rows)} rows in split '{split}' and its manifest says "
                 f"{facts.rows}: get the delivery again"
             )
         self._ends = np.cumsum(self._rows)

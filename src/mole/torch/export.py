@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor, nn
 
-from mole.convolve import features_of
 from mole.errors import ParameterError, UnsupportedLayerError
-from mole.geometry import Array, Shape
-from mole.layer import FirstLayer, Padding
-from mole.normalisation import Normalisation
+from mole.scheme.convolution import features_of
+from mole.scheme.first_layer import FirstLayer, Padding
+from mole.scheme.normalisation import Normalisation
+from mole.scheme.shapes import Array, Shape
 from mole.torch.find import FoundLayer, find_first_layer
 
 # Relative difference between what the layer does and what its weights say, by bytes a number.
@@ -100,7 +100,7 @@ def _close(ours: Array, seen: Array, tolerance: float) -> bool:
 
 
 def _refusal(found: FoundLayer, reason: str) -> UnsupportedLayerError:
-    return UnsupportedLayerError(f"layer '{found.name}' can not be replaced", [reason])
+    return UnsupportedLayerError(f"layer '{found.name}' cannot be replaced", [reason])
 
 
 def _bias(module: nn.Linear | Convolutional) -> Array | None:

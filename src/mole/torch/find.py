@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from mole.errors import UnsupportedLayerError
-from mole.geometry import Shape, check_shape
-from mole.layer import Padding
+from mole.scheme.first_layer import Padding
+from mole.scheme.shapes import Shape, check_shape
 from mole.torch.trace import Trace, trace_input
 
 

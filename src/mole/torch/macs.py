@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from mole.errors import UnsupportedLayerError
-from mole.geometry import Shape, check_shape
+from mole.scheme.shapes import Shape, check_shape
 
 FLOPS_PER_MAC = 2
 
@@ -67,7 +67,7 @@ def _count(model: nn.Module, input_shape: Shape, *, backward: bool) -> int:
         except Exception as error:  # somebody else's code can fail in any way
             first_line = (str(error).splitlines() or [type(error).__name__])[0]
             raise UnsupportedLayerError(
-                f"{type(model).__name__} can not be counted on a sample of shape {shape}", [first_line]
+                f"{type(model).__name__} cannot be counted on a sample of shape {shape}", [first_line]
             ) from error
     return counter.get_total_flops() // FLOPS_PER_MAC
 

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mole.augmented import AugmentedLayer
 from mole.errors import ShapeError
-from mole.layer import Padding
+from mole.scheme.augmented import AugmentedLayer
+from mole.scheme.first_layer import Padding
 
 
 class AugmentedModule(nn.Module):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from torch import Tensor, nn
 
 from mole.errors import ParameterError
-from mole.geometry import Shape, check_shape
+from mole.scheme.shapes import Shape, check_shape
 
 POOL = 0  # in a list of widths: halve the picture
 SMALL_VGG = (16, 32, POOL, 64, POOL, 64, POOL)
@@ -96,7 +96,7 @@ def _convolutions(channels: int, widths: Sequence[int]) -> list[nn.Module]:
 
 
 def _check(input_shape: Shape, classes: int, *, smallest: int) -> int:
-    """The number of input channels, or an error where the network can not be built."""
+    """The number of input channels, or an error where the network cannot be built."""
     shape = check_shape(input_shape)
     if len(shape) != 3 or min(shape[1:]) < smallest:
         raise ParameterError(

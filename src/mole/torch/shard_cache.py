@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mole.data.shards import LABEL, ROW_ID, read_shard, shard_name
-from mole.delivery.manifest import Manifest
 from mole.errors import DeliveryError
-from mole.files.store import Store, open_store
+from mole.exchange.manifest import Manifest
+from mole.exchange.shards import LABEL, ROW_ID, read_shard, shard_name
+from mole.storage.stores import Store, open_store
 
 Answer = TypeVar("Answer")
 
@@ -79,7 +79,7 @@ class ShardCache:
     def _read(self, index: int) -> Rows:
         store, name = self._opened(), self.names[index]
         with store.open(name) as file:
-            shard = read_shard(file, f"{store.shown}/{name}", self._shape, self._dtype)
+            shard = read_shard(file, f"{store.label}/{name}", self._shape, self._dtype)
         return Rows(shard.values, shard.labels)
 
     def _ask(self, name: str, question: Callable[[Any], Answer]) -> Answer:
@@ -88,7 +88,7 @@ class ShardCache:
             with store.open(name) as file:
                 return question(pq.ParquetFile(file))
         except (pa.ArrowException, KeyError, OSError) as error:
-            raise DeliveryError(f"{store.shown}/{name} is not a readable shard: {error}") from None
+            raise DeliveryError(f"{store.label}/{name} is not a readable shard: {error}") from None
 
     def _opened(self) -> Store:
         """The store, opened in this process: a connection does not survive a fork."""

@@ -10,13 +10,13 @@ from pathlib import Path
 from torch import Tensor
 
 from mole.errors import FileError, LayerFileError, ParameterError
-from mole.files.checkpoints import CHECKPOINT
-from mole.files.layers import AUGMENTED_LAYER, FIRST_LAYER
-from mole.files.sealed import read_metadata
-from mole.geometry import Shape, element_count
-from mole.layer import FirstLayer
-from mole.normalisation import Normalisation
-from mole.torch.loading import read_weights
+from mole.exchange.checkpoint_files import CHECKPOINT
+from mole.exchange.layer_files import AUGMENTED_LAYER, FIRST_LAYER
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.normalisation import Normalisation
+from mole.scheme.shapes import Shape, element_count
+from mole.storage.checked import read_metadata
+from mole.torch.models import read_weights
 
 SHOWN = 8  # of a list of names
 

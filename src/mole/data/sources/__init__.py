@@ -1,1 +1,0 @@
-"""One kind of source a file; `mole.data.opening` chooses among them."""

@@ -1,0 +1,1 @@
+"""What crosses the line between provider and developer: one file per chapter of docs/format.md."""

@@ -1,0 +1,150 @@
+"""manifest.json: what a delivery holds, with a checksum of every file and of itself.
+
+It says nothing that identifies a person or a path. It is written last: a delivery without one is
+unfinished.
+"""
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mole._version import __version__
+from mole.errors import DeliveryError, MoleError
+from mole.scheme.normalisation import Normalisation
+from mole.scheme.shapes import Shape, check_shape
+from mole.storage.stores import Store
+
+FORMAT, VERSION = "mole-delivery", 2
+NAME = "manifest.json"
+BLANK = "0" * 64
+
+_SEAL = re.compile(rb'"seal": "([0-9a-f]{64})"')
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """Size and SHA-256 of a delivered file."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class SplitFacts:
+    """A split of a delivery.
+
+    Attributes:
+        samples: how many the source has.
+        rows: how many of them were delivered.
+        shards: how many files they are in.
+        numbers: the number type that they had in the source; 'float32' where they had several.
+    """
+
+    samples: int
+    rows: int
+    shards: int
+    numbers: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a delivery holds.
+
+    Attributes:
+        delivery_id: names this delivery; only the holder of the key can compute it.
+        key_fingerprint, layer_fingerprint: which key morphed it, and for which first layer.
+        input_shape, output_shape: of samples, and of the layer's features.
+        kappa, layout: how it was morphed.
+        dtype: how morphed values are stored.
+        probe_error: relative error of the features, measured on the probes when it was made; None for
+            further data that comes without an augmented layer.
+        normalisation, mode, resize: what was done to the images before.
+        classes: names of the classes, if there are any.
+        columns: further columns that the provider chose to hand over.
+        splits: rows and shards of each split.
+        files: size and checksum of every file but the manifest.
+        tool: what wrote it.
+    """
+
+    delivery_id: str
+    key_fingerprint: str
+    layer_fingerprint: str
+    input_shape: Shape
+    output_shape: Shape
+    kappa: int
+    layout: str
+    dtype: str
+    probe_error: float | None
+    normalisation: Normalisation | None
+    mode: str | None
+    resize: str | None
+    classes: tuple[str, ...] | None
+    columns: tuple[str, ...]
+    splits: dict[str, SplitFacts]
+    files: dict[str, FileFacts]
+    tool: str = f"morphed-learning {__version__}"
+
+    @property
+    def rows(self) -> int:
+        """Rows of all splits."""
+        return sum(split.rows for split in self.splits.values())
+
+    @property
+    def data_bytes(self) -> int:
+        """Bytes of all shards."""
+        return sum(facts.bytes for name, facts in self.files.items() if name.startswith("data/"))
+
+    def write(self, store: Store) -> None:
+        """Write it into its delivery, sealed."""
+        content = {"format": FORMAT, "version": VERSION, "seal": BLANK, **asdict(self)}
+        text = json.dumps(content, indent=1).encode() + b"\n"
+        store.write(NAME, text.replace(BLANK.encode(), hashlib.sha256(text).hexdigest().encode(), 1))
+
+    @classmethod
+    def read(cls, store: Store) -> "Manifest":
+        """Read it from a delivery; an error if it is missing, damaged, or from a newer version."""
+        name = f"{store.label}/{NAME}"
+        if NAME not in store.names():
+            raise DeliveryError(f"{store.label} has no {NAME}: it is no delivery, or it is unfinished")
+        text = store.read(NAME)
+        try:
+            content = json.loads(text)
+            form, version = content.pop("format"), content.pop("version")
+        except (ValueError, KeyError, AttributeError, RecursionError):
+            raise DeliveryError(f"{name} is damaged: get the delivery again") from None
+        if form != FORMAT:
+            raise DeliveryError(f"{name} does not belong to a delivery")
+        if version != VERSION:
+            is_newer = isinstance(version, int) and version > VERSION
+            raise DeliveryError(
+                f"{name} has version {version} and this program knows {VERSION}: "
+                + ("upgrade it" if is_newer else "ask its sender for a delivery by a newer one")
+            )
+        seal = _SEAL.search(text)
+        blanked = text.replace(seal[1], BLANK.encode(), 1) if seal else b""
+        if seal is None or hashlib.sha256(blanked).hexdigest().encode() != seal[1]:
+            raise DeliveryError(f"{name} is damaged: its checksum does not match: get the delivery again")
+        try:
+            return cls._parse(content)
+        except (KeyError, TypeError, ValueError, MoleError):
+            raise DeliveryError(f"{name} does not follow the format: ask its sender for another") from None
+
+    @classmethod
+    def _parse(cls, content: dict[str, Any]) -> "Manifest":
+        content.pop("seal")
+        normalisation = content.pop("normalisation")
+        classes = content.pop("classes")
+        return cls(
+            **{
+                **content,
+                "input_shape": check_shape(content["input_shape"]),
+                "output_shape": check_shape(content["output_shape"]),
+                "columns": tuple(content["columns"]),
+                "splits": {name: SplitFacts(**facts) for name, facts in content["splits"].items()},
+                "files": {name: FileFacts(**facts) for name, facts in content["files"].items()},
+            },
+            normalisation=None if normalisation is None else Normalisation(**normalisation),
+            classes=None if classes is None else tuple(classes),
+        )

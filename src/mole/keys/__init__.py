@@ -1,5 +1,0 @@
-"""The provider's secret. Nothing on the developer's side imports this package."""
-
-from mole.keys.key import MorphKey
-
-__all__ = ["MorphKey"]

@@ -1,0 +1,292 @@
+"""MorphKey: the provider's secret, from which the core and the channel order follow."""
+
+import hmac
+import math
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from mole.errors import CoreError, KeyFileError, ParameterError
+from mole.provider.keys.derivation import SEED_BYTES, WordStream, derive_bytes, normal_matrix, permutation
+from mole.provider.keys.key_file import (
+    KeyParameters,
+    read_key_text,
+    read_whitening,
+    whitening_path,
+    write_key_text,
+    write_whitening,
+)
+from mole.scheme.cores import CORE_KINDS, Core, gaussian_core, orthogonal_core, whitened_core
+from mole.scheme.morphing import Morphing
+from mole.scheme.shapes import (
+    Array,
+    Shape,
+    block_size,
+    check_finite,
+    check_floats,
+    check_shape,
+    rows_of,
+    valid_kappas,
+)
+from mole.scheme.whitening import Whitening
+from mole.storage.age import decrypt, encrypt, read_limited
+from mole.storage.atomic import new_secret_file
+
+MAX_CORE_SIDE = 16_384  # 2 GB in 64 bits, and minutes to draw
+MIN_CORE_SIDE = 16  # a smaller one hides nothing worth the name
+MAX_DRAWS = 100
+MAX_KEY_FILE_BYTES = 1 << 16
+
+
+class MorphKey:
+    """Everything needed to morph, unmorph and augment; to be kept secret.
+
+    >>> key = MorphKey.generate((1, 4, 4), kappa=2, insecure_seed=bytes(32))  # for examples only
+    >>> key
+    MorphKey(input_shape=(1, 4, 4), kappa=2, core='orthogonal',
+             fingerprint='dd666cbbc7cdd4545d21b8168832684a')
+    >>> key.channel_order(4)
+    array([3, 0, 2, 1])
+    """
+
+    def __init__(self, parameters: KeyParameters, seed: bytes, whitening: Whitening | None = None) -> None:
+        self.parameters = parameters
+        self._seed = seed
+        self._whitening = whitening
+
+    @classmethod
+    def generate(
+        cls,
+        input_shape: Shape,
+        *,
+        kappa: int = 1,
+        core: str = "orthogonal",
+        sample: Array | None = None,
+        insecure_seed: bytes | None = None,
+    ) -> "MorphKey":
+        """A new key from the operating system's randomness.
+
+        Args:
+            input_shape: shape of the samples, such as (3, 32, 32).
+            kappa: how many times the core stands on the diagonal; 1 hides most and costs most.
+            core: 'orthogonal', 'whitened' or 'gaussian'.
+            sample: plain data, (n, *input_shape), from which a whitened core learns its statistics.
+            insecure_seed: 32 known bytes, for tests and examples only.
+        """
+        parameters = KeyParameters(check_shape(input_shape), kappa, core)
+        side = _check_parameters(parameters)
+        parameters = replace(parameters, kappa=int(kappa))
+        whitening = _estimate_whitening(parameters, sample, side)
+        if whitening is not None:
+            parameters = replace(parameters, whitening=whitening.digest)
+        if insecure_seed is None:
+            _refuse_small_core(parameters, side)
+        seed = secrets.token_bytes(SEED_BYTES) if insecure_seed is None else insecure_seed
+        if not isinstance(seed, bytes) or len(seed) != SEED_BYTES:
+            raise ParameterError(f"a seed is {SEED_BYTES} bytes")
+        for draw in range(MAX_DRAWS):
+            key = cls(replace(parameters, draw=draw), seed, whitening)
+            try:
+                _ = key.morphing  # derives the core, and checks it
+            except CoreError:
+                continue
+            return key
+        raise CoreError(f"no usable core in {MAX_DRAWS} draws: use core='orthogonal'")
+
+    @property
+    def input_shape(self) -> Shape:
+        """Shape of the samples that this key morphs."""
+        return self.parameters.input_shape
+
+    @property
+    def kappa(self) -> int:
+        """How many times the core stands on the diagonal."""
+        return self.parameters.kappa
+
+    @property
+    def core(self) -> str:
+        """Which kind of core."""
+        return self.parameters.core
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A public name for this key: 32 hexadecimal digits that say nothing about the seed."""
+        return self.parameters.fingerprint(self._seed)
+
+    @cached_property
+    def morphing(self) -> Morphing:
+        """The morphing itself, derived from the seed at first use (seconds for a large core)."""
+        return Morphing(self.input_shape, self.kappa, self._derive_core(), self.parameters.layout)
+
+    def channel_order(self, channels: int) -> npt.NDArray[np.intp]:
+        """The secret order of output channels: new channel c is old channel order[c]."""
+        return permutation(self._seed, self.parameters.info(f"channel-order/{channels}"), channels)
+
+    def row_order(self, delivery_id: str, split: str, rows: int) -> npt.NDArray[np.intp]:
+        """The secret order in which the rows of a delivery's split leave: row r is sample order[r]."""
+        info = self.parameters.info(f"row-order/{delivery_id}/{split}/{rows}")
+        return permutation(self._seed, info, rows)
+
+    def row_ids(self, delivery_id: str, split: str, rows: int) -> list[str]:
+        """A name for each row: 16 hexadecimal digits that say nothing about the sample."""
+        info = self.parameters.info(f"row-ids/{delivery_id}/{split}/{rows}")
+        return [f"{word:016x}" for word in WordStream(self._seed, info).take(rows).tolist()]
+
+    def normal_numbers(self, purpose: str, count: int) -> npt.NDArray[np.float64]:
+        """Normal numbers that only the holder of the key can make again."""
+        side = math.isqrt(count - 1) + 1
+        return normal_matrix(self._seed, self.parameters.info(purpose), side).reshape(-1)[:count]
+
+    def numbers(self, purpose: str, count: int, below: int) -> list[int]:
+        """Whole numbers from 0 that only the holder of the key can make again."""
+        words = WordStream(self._seed, self.parameters.info(purpose)).take(count)
+        return [word % below for word in words.tolist()]
+
+    def sign(self, purpose: str, text: str) -> str:
+        """A digest of a text that only the holder of the key can make: 32 hexadecimal digits."""
+        mac_key = derive_bytes(self._seed, self.parameters.info(purpose))
+        return hmac.digest(mac_key, text.encode(), "sha256").hex()[:32]
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        passphrase: str | None = None,
+        *,
+        recipients: Sequence[str] = (),
+    ) -> None:
+        """Write the key as an age file that only its owner can read; never over an existing file.
+
+        Args:
+            path: where to; a whitened key writes a second file beside it, `<path>.whitening`.
+            passphrase: what opens the file again.
+            recipients: age recipients (age1..., or ssh-ed25519 public keys) instead of a passphrase.
+        """
+        path = Path(path)
+        files = {path: (write_key_text(self.parameters, self._seed).encode(), True)}
+        if self._whitening is not None:
+            # First the whitening: a key that is there is complete.
+            files = {whitening_path(path): (write_whitening(self._whitening), False), **files}
+        for file in files:
+            if file.exists() or file.is_symlink():
+                raise KeyFileError(
+                    f"{file} exists already, and a key is never overwritten: choose another name"
+                )
+        sealed = {
+            file: encrypt(content, passphrase=passphrase, recipients=recipients, armoured=armoured)
+            for file, (content, armoured) in files.items()
+        }
+        written: list[Path] = []
+        try:
+            for file, content in sealed.items():
+                new_secret_file(file, content)
+                written.append(file)
+        except BaseException as error:
+            for file in written:
+                file.unlink(missing_ok=True)
+            if isinstance(error, OSError | ValueError):
+                reason = getattr(error, "strerror", None) or error
+                raise KeyFileError(f"{path} cannot be written: {reason}") from None
+            raise
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        passphrase: str | None = None,
+        *,
+        identities: Sequence[str] = (),
+    ) -> "MorphKey":
+        """Read a key that `save`, or the `age` program, encrypted.
+
+        Args:
+            path: the key file.
+            passphrase: what it was saved with.
+            identities: texts of age identity files or SSH private keys, for a file with recipients.
+        """
+        path = Path(path)
+
+        def read(file: Path, limit: int) -> bytes:
+            sealed = read_limited(file, limit)
+            return decrypt(sealed, passphrase=passphrase, identities=identities, name=str(file))
+
+        parameters, seed = read_key_text(read(path, MAX_KEY_FILE_BYTES), str(path))
+        side = _check_parameters(parameters)
+        whitening = None
+        if parameters.whitening is not None:
+            beside = whitening_path(path)
+            content = read(beside, 6 * side * side + MAX_KEY_FILE_BYTES)  # armour adds a third
+            whitening = read_whitening(content, digest=parameters.whitening, name=str(beside))
+            if len(whitening.matrix) != side:
+                raise KeyFileError(f"{beside} does not fit its key: its matrix has the wrong size")
+        return cls(parameters, seed, whitening)
+
+    def _derive_core(self) -> Core:
+        side = block_size(self.input_shape, self.kappa)
+        normal = normal_matrix(self._seed, self.parameters.info("core"), side)
+        if self._whitening is not None:
+            return whitened_core(normal, self._whitening)
+        return gaussian_core(normal) if self.core == "gaussian" else orthogonal_core(normal)
+
+    def __copy__(self) -> "MorphKey":
+        return self
+
+    def __deepcopy__(self, memo: object) -> "MorphKey":
+        return self  # nothing in it can change
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a MorphKey is never pickled, because pickles lie in clear: use MorphKey.save")
+
+    def __repr__(self) -> str:
+        return (
+            f"MorphKey(input_shape={self.input_shape}, kappa={self.kappa}, core={self.core!r}, "
+            f"fingerprint={self.fingerprint!r})"
+        )
+
+
+def _check_parameters(parameters: KeyParameters) -> int:
+    """The side of the core, or an error for parameters that no core can have."""
+    if parameters.core not in CORE_KINDS:
+        raise ParameterError(f"core '{parameters.core}' is unknown: use {', '.join(CORE_KINDS)}")
+    side = block_size(parameters.input_shape, parameters.kappa)
+    if side > MAX_CORE_SIDE:
+        smallest = next(
+            kappa
+            for kappa in valid_kappas(parameters.input_shape)
+            if block_size(parameters.input_shape, kappa) <= MAX_CORE_SIDE
+        )
+        raise ParameterError(
+            f"kappa = {parameters.kappa} needs a core of side {side}, and {MAX_CORE_SIDE} is the limit: "
+            f"use kappa = {smallest} or more"
+        )
+    return side
+
+
+def _refuse_small_core(parameters: KeyParameters, side: int) -> None:
+    if side >= MIN_CORE_SIDE:
+        return
+    kappas = valid_kappas(parameters.input_shape)
+    largest = max(
+        (k for k in kappas if block_size(parameters.input_shape, k) >= MIN_CORE_SIDE), default=None
+    )
+    advice = "give larger samples" if largest is None else f"use kappa = {largest} or less"
+    raise ParameterError(
+        f"kappa = {parameters.kappa} leaves a core of side {side}, which hides next to nothing: {advice}"
+    )
+
+
+def _estimate_whitening(parameters: KeyParameters, sample: Array | None, side: int) -> Whitening | None:
+    if parameters.core != "whitened":
+        if sample is not None:
+            raise ParameterError(f"a sample is for core='whitened', not '{parameters.core}'")
+        return None
+    if sample is None:
+        raise ParameterError("core='whitened' learns from data: give a sample of plain images")
+    rows = check_finite(rows_of(check_floats(sample, "the sample"), parameters.input_shape), "the sample")
+    return Whitening.estimate(rows.reshape(-1, side))

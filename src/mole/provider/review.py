@@ -1,0 +1,160 @@
+"""What a first layer would let the developer see: a look at it before it is augmented.
+
+The augmented layer gives the developer the layer's features of every image, and features of a convolution
+are filtered images. A developer who means harm can also ask for a layer that simply copies pixels.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mole.scheme.convolution import features_of
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.shapes import Array, Shape
+
+COPIES = 0.95  # share of a kernel's weight in one tap, from which on it hands pixels through
+RANK_TOLERANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Review:
+    """What the features of some images give away.
+
+    Attributes:
+        features: the layer's features, (n, channels, *grid).
+        rebuilt: the images as anybody can rebuild them from the features, (n, *input_shape).
+        correlation: how well they match the images, 1 being perfectly.
+        looks_like_image: the best correlation of a single feature map with the grey image; None where
+            features have another size.
+        copying: output channels that copy one pixel each.
+        rank: how many numbers of each patch the features pin down, out of `patch`.
+        patch: how many numbers a patch has.
+    """
+
+    features: Array
+    rebuilt: Array
+    correlation: float
+    looks_like_image: float | None
+    copying: tuple[int, ...]
+    rank: int
+    patch: int
+
+    @property
+    def findings(self) -> list[str]:
+        """In plain words, the worst first."""
+        words = []
+        if self.copying:
+            words.append(
+                f"HOSTILE: {len(self.copying)} of its channels copy single pixels, which no trained layer "
+                "does: do not augment it"
+            )
+        if self.rank == self.patch:
+            words.append(
+                "its features pin down every pixel: who puts the channels in order can rebuild the images "
+                f"(correlation {self.correlation:.2f})"
+            )
+        else:
+            words.append(
+                f"its features pin down {self.rank} of {self.patch} numbers of each patch: rebuilt images "
+                f"correlate {self.correlation:.2f} with the originals, and solving for whole images "
+                "gives more (`mole audit --layer` tells how much)"
+            )
+        if self.looks_like_image is not None:
+            words.append(
+                f"its best single feature map correlates {self.looks_like_image:.2f} with the grey image: "
+                "the developer sees that by looking"
+            )
+        return words
+
+
+def review_layer(layer: FirstLayer, plain: Array) -> Review:
+    """Look at a layer with some plain images, (n, *input_shape)."""
+    features = features_of(layer, plain)
+    kernels = layer.ungrouped_weight.reshape(layer.channels, -1).astype(np.float64)
+    singular = np.linalg.svd(kernels, compute_uv=False)
+    weights = np.abs(kernels)
+    shares = weights.max(axis=1) / np.maximum(weights.sum(axis=1), 1e-30)
+    several_taps = kernels.shape[1] > 1
+    rebuilt = rebuild(layer, features)
+    return Review(
+        features=features,
+        rebuilt=rebuilt,
+        correlation=_correlation(rebuilt, plain),
+        looks_like_image=_best_map(features, plain),
+        copying=tuple(np.flatnonzero(shares >= COPIES).tolist()) if several_taps else (),
+        rank=int((singular > RANK_TOLERANCE * singular[0]).sum()),
+        patch=kernels.shape[1],
+    )
+
+
+def rebuild(layer: FirstLayer, features: Array) -> Array:
+    """Images from features: every patch by the pseudo-inverse of the kernels, overlaps averaged."""
+    kernels = layer.ungrouped_weight.reshape(layer.channels, -1).astype(np.float64)
+    flat = features.reshape(len(features), layer.channels, -1).astype(np.float64)
+    if layer.bias is not None:
+        flat = flat - layer.bias.reshape(1, -1, 1)
+    patches = np.linalg.pinv(kernels, rcond=RANK_TOLERANCE) @ flat
+    shape = (len(features), layer.input_channels, *layer.kernel, *layer.output_grid)
+    images: Array = _fold(patches.reshape(shape), layer).reshape(len(features), *layer.input_shape)
+    return images.astype(np.float32)
+
+
+def _fold(patches: Array, layer: FirstLayer) -> Array:
+    """Patches, (n, channels, *kernel, *grid), put back where they came from; overlaps averaged."""
+    sides = [side + sum(pair) for side, pair in zip(layer.grid, layer.padding, strict=True)]
+    total = np.zeros((*patches.shape[:2], *sides))
+    counts = np.zeros(sides)
+    for tap in np.ndindex(layer.kernel):
+        where = tuple(
+            slice(at * dilation, at * dilation + stride * (count - 1) + 1, stride)
+            for at, dilation, stride, count in zip(
+                tap, layer.dilation, layer.stride, layer.output_grid, strict=True
+            )
+        )
+        total[(slice(None), slice(None), *where)] += patches[(slice(None), slice(None), *tap)]
+        counts[where] += 1
+    inner = tuple(
+        slice(before, before + side) for side, (before, _) in zip(layer.grid, layer.padding, strict=True)
+    )
+    folded: Array = (total / np.maximum(counts, 1))[(slice(None), slice(None), *inner)]
+    return folded
+
+
+def _best_map(features: Array, plain: Array) -> float | None:
+    if features.shape[2:] != plain.shape[2:] or features.ndim < 3:
+        return None
+    grey = plain.mean(axis=1)
+    return float(
+        np.mean(
+            [
+                max(abs(_correlation(channel, image)) for channel in sample)
+                for sample, image in zip(features, grey, strict=True)
+            ]
+        )
+    )
+
+
+def _correlation(one: Array, other: Array) -> float:
+    a, b = one.ravel() - one.mean(), other.ravel() - other.mean()
+    length = float(np.linalg.norm(a) * np.linalg.norm(b))
+    return float(a @ b) / length if length > 0 else 0.0
+
+
+def contact_sheet(review: Review, plain: Array, *, maps: int = 6) -> Array:
+    """A grey picture, (height, width) from 0 to 1: each image, its strongest maps, the rebuilt image."""
+    strongest = np.argsort(review.features.reshape(*review.features.shape[:2], -1).std(axis=(0, 2)))[::-1]
+    rows = []
+    for image, features, rebuilt in zip(plain, review.features, review.rebuilt, strict=True):
+        size: Shape = image.shape[-2:]
+        cells = [image.mean(axis=0), *features[strongest[:maps]], rebuilt.mean(axis=0)]
+        rows.append(np.hstack([_cell(cell, size) for cell in cells]))
+    return np.vstack(rows)
+
+
+def _cell(values: Array, size: Shape) -> Array:
+    """A map stretched to a size by repeating pixels, from black to white, with a white frame."""
+    low, high = float(values.min()), float(values.max())
+    scaled = (values - low) / (high - low) if high > low else np.zeros_like(values)
+    rows = np.arange(size[0]) * values.shape[0] // size[0]
+    columns = np.arange(size[1]) * values.shape[1] // size[1]
+    return np.pad(scaled[rows][:, columns], 1, constant_values=1.0)

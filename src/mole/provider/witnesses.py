@@ -1,0 +1,93 @@
+"""Makes probes and witnesses, with the key. What they are for is told in `mole.exchange.probes`."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mole.exchange.encoding import LEVELS, Encoding
+from mole.exchange.probes import Probes, Witnesses, root_mean_square, tolerance
+from mole.exchange.shards import shard_row_ids
+from mole.provider.keys import MorphKey
+from mole.provider.shard_maker import ShardJob, ShardMaker
+from mole.scheme.convolution import features_of
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.shapes import Array, Shape, element_count, unroll
+from mole.storage.stores import Store
+
+COUNT = 8
+COARSE = 4
+POSITIONS = 64
+TRIES = 4
+
+
+def make_probes(layer: FirstLayer, key: MorphKey, encoding: Encoding) -> Probes:
+    """Probes for a layer and a key, the same ones every time."""
+    plain = _smooth_images(key, layer.input_shape)
+    morphed = unroll(key.morphing.morph(plain))
+    if encoding.scales is not None:  # small enough that nothing is clipped
+        largest = np.abs(morphed / encoding.scales).max(axis=1)
+        shrink = np.minimum(1, 0.9 * LEVELS / largest).astype(np.float32)
+        plain = plain * shrink.reshape(-1, *(1,) * (plain.ndim - 1))
+        morphed = morphed * shrink[:, np.newaxis]
+    features = features_of(layer, plain, channel_order=key.channel_order(layer.channels))
+    return Probes(encoding.encode(morphed), features.astype(np.float32))
+
+
+class WitnessMaker:
+    """Finds a witness for every shard, in the source once more: what was written is not trusted."""
+
+    def __init__(
+        self, maker: ShardMaker, layer: FirstLayer, key: MorphKey, encoding: Encoding, probes: Probes
+    ) -> None:
+        self._maker, self._layer, self._key, self._encoding = maker, layer, key, encoding
+        self._probes = probes
+        self._order = key.channel_order(layer.channels)
+        bias = np.zeros(layer.channels) if layer.bias is None else layer.bias[self._order]
+        self._bias = np.repeat(bias.astype(np.float32), element_count(layer.output_grid))
+
+    def make(self, jobs: Sequence[ShardJob], store: Store, error: float) -> Witnesses:
+        """A witness for each shard that has a row which can tell; `error` is that of the probes."""
+        shards, rows, positions, features = [], [], [], []
+        for number, job in enumerate(jobs):
+            where = self._key.numbers(
+                f"witnesses/{self._maker.delivery_id}/{job.name}", POSITIONS, len(self._bias)
+            )
+            for row_id in shard_row_ids(store, job.name)[:TRIES]:
+                true = self._features(job, row_id, where, error)
+                if true is not None:
+                    shards.append(number)
+                    rows.append(int(row_id, 16))
+                    positions.append(where)
+                    features.append(true)
+                    break
+        return Witnesses(
+            np.array(shards, np.int64),
+            np.array(rows, np.uint64),
+            np.array(positions, np.int64).reshape(-1, POSITIONS),
+            np.array(features, np.float32).reshape(-1, POSITIONS),
+        )
+
+    def _features(self, job: ShardJob, row_id: str, where: list[int], error: float) -> Array | None:
+        """True features of a row at some positions; None if they would not tell one key from another.
+
+        Of an all-black image they would not, nor of a row that 8 bits cut off.
+        """
+        plain = self._maker.read_row(job, row_id)
+        morphed = unroll(self._key.morphing.morph(plain))
+        if self._encoding.scales is not None and np.abs(morphed / self._encoding.scales).max() > LEVELS:
+            return None
+        true = features_of(self._layer, plain, channel_order=self._order).reshape(1, -1)[:, where]
+        allowed = tolerance(true, morphed, self._probes, self._encoding, error)
+        linear = root_mean_square(true - self._bias[where])
+        return true[0] if 2 * allowed[0] <= linear[0] else None
+
+
+def _smooth_images(key: MorphKey, shape: Shape) -> Array:
+    """Coarse random patterns, stretched to the sample's shape along its last two axes."""
+    sides = [min(COARSE, side) for side in shape[-2:]]
+    coarse = key.normal_numbers("probes", COUNT * element_count((*shape[:-2], *sides)))
+    images = coarse.reshape(COUNT, *shape[:-2], *sides)
+    for axis, side in zip(range(-len(sides), 0), shape[-2:], strict=True):
+        images = np.repeat(images, -(-side // images.shape[axis]), axis=axis)
+        images = np.take(images, range(side), axis=axis)
+    return np.ascontiguousarray(images, dtype=np.float32)

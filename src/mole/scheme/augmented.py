@@ -1,0 +1,175 @@
+"""The augmented layer: M^-1 C with shuffled channels (paper, section 3.3).
+
+Row i of M^-1 C is the first layer's linear part run on row i of M^-1 seen as an image. So the layer is
+built by convolving M^-1, in chunks, on every core of the machine, and C never exists in memory.
+"""
+
+import os
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from mole.errors import ParameterError, ShapeError
+from mole.scheme.convolution import Convolution, add_bias
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.morphing import Morphing, narrow
+from mole.scheme.normalisation import Normalisation
+from mole.scheme.shapes import (
+    Array,
+    FloatType,
+    Shape,
+    block_size,
+    check_floats,
+    check_shape,
+    element_count,
+    rows_of,
+)
+
+DTYPES = ("float32", "float16", "float64")
+FINGERPRINT = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, eq=False)
+class AugmentedLayer:
+    """What the developer puts in the place of its first layer.
+
+    Attributes:
+        matrix: the paper's C^ac, (input elements, output elements).
+        bias: the first layer's bias in the shuffled order, (channels,), or None.
+        input_shape: shape of a morphed sample, the same as that of a plain one.
+        output_shape: shape of its features, (channels, *grid), the same as the first layer's.
+        kappa, layout: how the data was morphed.
+        key_fingerprint: names the key, and says nothing about it.
+        normalisation: what the provider applied before morphing, if the first layer asked for it.
+    """
+
+    matrix: Array
+    bias: Array | None
+    input_shape: Shape
+    output_shape: Shape
+    kappa: int
+    layout: str
+    key_fingerprint: str
+    normalisation: Normalisation | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("input_shape", "output_shape"):
+            object.__setattr__(self, name, check_shape(getattr(self, name)))
+        block_size(self.input_shape, self.kappa)
+        expected = (element_count(self.input_shape), element_count(self.output_shape))
+        if self.matrix.shape != expected:
+            raise ShapeError(
+                f"an augmented layer from {self.input_shape} to {self.output_shape} has a matrix of "
+                f"shape {expected}, not {self.matrix.shape}"
+            )
+        if self.bias is not None and self.bias.shape != self.output_shape[:1]:
+            raise ShapeError(f"a bias of shape {self.bias.shape} does not fit {self.output_shape}")
+        if not FINGERPRINT.fullmatch(self.key_fingerprint):
+            raise ParameterError("a key's fingerprint has 32 hexadecimal digits, and this one has not")
+
+    def features(self, morphed: Array) -> Array:
+        """Features of morphed samples, (b, *input_shape) to (b, *output_shape): the reference in NumPy."""
+        rows = rows_of(check_floats(morphed), self.input_shape)
+        return add_bias((rows @ self.matrix).reshape(len(rows), *self.output_shape), self.bias)
+
+
+def build_augmented_layer(
+    layer: FirstLayer,
+    morphing: Morphing,
+    channel_order: npt.NDArray[np.intp],
+    *,
+    key_fingerprint: str,
+    dtype: npt.DTypeLike = np.float32,
+) -> AugmentedLayer:
+    """Augment a first layer: output channel c shows what the first layer's channel_order[c] shows."""
+    stored = _stored_type(dtype)
+    if layer.input_shape != morphing.input_shape:
+        raise ShapeError(
+            f"the first layer takes samples of shape {layer.input_shape} "
+            f"and the key morphs {morphing.input_shape}: make a key for this layer"
+        )
+    matrix = _convolved_inverse(layer, morphing, channel_order, stored)
+    bias = None if layer.bias is None else narrow(layer.bias[channel_order], stored)
+    return AugmentedLayer(
+        matrix=matrix,
+        bias=bias,
+        input_shape=layer.input_shape,
+        output_shape=layer.output_shape,
+        kappa=morphing.kappa,
+        layout=morphing.layout,
+        key_fingerprint=key_fingerprint,
+        normalisation=layer.normalisation,
+    )
+
+
+def _stored_type(dtype: npt.DTypeLike) -> FloatType:
+    try:
+        stored = np.dtype(dtype)
+    except TypeError:
+        stored = None
+    if stored is None or stored.name not in DTYPES:
+        raise ParameterError(f"an augmented layer is stored as {' or '.join(DTYPES)}, not {dtype}")
+    return cast(FloatType, stored)
+
+
+def _convolved_inverse(
+    layer: FirstLayer,
+    morphing: Morphing,
+    channel_order: npt.NDArray[np.intp],
+    stored: FloatType,
+) -> Array:
+    """M^-1 C, shuffled, by threads that each fill a span of its rows."""
+    compute = np.result_type(stored, np.float32)
+    elements = element_count(layer.input_shape)
+    positions = element_count(layer.output_grid)
+    matrix = _allocate((elements, layer.channels, positions), stored, layer)
+    shared = Convolution(layer, dtype=compute, channel_order=channel_order)
+
+    def fill(span: range) -> None:
+        convolution = shared.twin()
+        for start in range(span.start, span.stop, convolution.rows_at_once):
+            stop = min(start + convolution.rows_at_once, span.stop)
+            rows = morphing.inverse_rows(start, stop, dtype=compute)
+            if stored == compute:
+                narrow(convolution(rows, out=matrix[start:stop]), stored)  # checks that it fits
+            else:
+                matrix[start:stop] = narrow(convolution(rows), stored)
+
+    # A Linear layer's product is large enough for BLAS to share it out by itself.
+    threads = min(_usable_cores(), elements) if layer.kernel else 1
+    edges = [elements * index // threads for index in range(threads + 1)]
+    morphing.inverse_rows(0, 1, dtype=compute)  # casts the inverse once, before threads want it
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(fill, map(range, edges[:-1], edges[1:])))
+    return matrix.reshape(elements, layer.channels * positions)
+
+
+def _allocate(shape: Shape, dtype: FloatType, layer: FirstLayer) -> Array:
+    needed = element_count(shape) * dtype.itemsize
+    try:
+        if needed > _physical_memory():
+            raise MemoryError
+        return np.empty(shape, dtype)
+    except MemoryError:
+        raise ParameterError(
+            f"the augmented layer of a {'x'.join(map(str, layer.input_shape))} input would take "
+            f"{needed / 1e9:.0f} GB, more than this machine has: use smaller images or a larger stride"
+        ) from None
+
+
+def _usable_cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS or Windows
+        return os.cpu_count() or 1
+
+
+def _physical_memory() -> float:
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on Windows
+        return float("inf")

@@ -1,0 +1,1 @@
+"""What the provider has, and how it becomes plain data."""

@@ -1,0 +1,76 @@
+"""Images that come with the software, for an audit before any real data is touched."""
+
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from mole.errors import ParameterError
+from mole.scheme.shapes import Shape
+
+# Photographs inside of scikit-image, free to use. The two groups show different things.
+PRIVATE_PHOTOS = ("chelsea", "coffee", "rocket")
+PUBLIC_PHOTOS = ("astronaut", "immunohistochemistry", "hubble_deep_field")
+SMALLEST_CROP = 0.3  # of a photograph's shorter side
+
+Pixels = npt.NDArray[np.uint8]
+
+
+class BundledImages(NamedTuple):
+    """Images that play the provider's, others of the same kind, and where they come from."""
+
+    private: Pixels
+    public: Pixels
+    origin: str
+
+
+def bundled_images(shape: Shape, *, private: int, public: int, seed: int = 0) -> BundledImages:
+    """8-bit images of a shape, (n, channels, height, width)."""
+    if len(shape) != 3 or shape[0] not in (1, 3):
+        raise ParameterError(
+            f"there are no bundled images of shape {'x'.join(map(str, shape))}: "
+            "make a delivery of your own data, and audit that"
+        )
+    if shape[0] == 1:
+        arrays = _fashion_mnist()
+        mine, others = (arrays["x_private"][:private], arrays["x_public"][:public])
+        return BundledImages(_resized(mine, shape), _resized(others, shape), "Fashion-MNIST")
+    rng = np.random.default_rng(seed)
+    crops = [
+        _crops(names, shape, count, rng)
+        for names, count in ((PRIVATE_PHOTOS, private), (PUBLIC_PHOTOS, public))
+    ]
+    return BundledImages(crops[0], crops[1], "cut-outs of a few photographs")
+
+
+def _fashion_mnist() -> dict[str, Any]:
+    path = files("mole.sources").joinpath("data/fashion-mnist.npz")
+    with path.open("rb") as file, np.load(file) as arrays:
+        return {name: arrays[name] for name in ("x_private", "x_public")}
+
+
+def _resized(images: Pixels, shape: Shape) -> Pixels:
+    height, width = shape[1:]
+    if images.shape[1:] != (height, width):
+        images = np.stack([np.asarray(Image.fromarray(image).resize((width, height))) for image in images])
+    return images[:, np.newaxis]
+
+
+def _crops(names: tuple[str, ...], shape: Shape, count: int, rng: np.random.Generator) -> Pixels:
+    """Random cut-outs, some of them mirrored, brought to size."""
+    import skimage.data  # noqa: PLC0415  (half a second)
+
+    photos = [Image.fromarray(np.asarray(getattr(skimage.data, name)())).convert("RGB") for name in names]
+    height, width = shape[1:]
+    images = np.empty((count, 3, height, width), np.uint8)
+    for index in range(count):
+        photo = photos[index % len(photos)]
+        shorter = min(photo.size)
+        side = int(rng.uniform(SMALLEST_CROP, 1) * shorter)
+        left, top = (int(rng.integers(0, length - side + 1)) for length in photo.size)
+        crop = photo.crop((left, top, left + side, top + side)).resize((width, height))
+        pixels = np.asarray(crop)
+        images[index] = (pixels[:, ::-1] if rng.random() < 0.5 else pixels).transpose(2, 0, 1)
+    return images

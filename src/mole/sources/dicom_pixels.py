@@ -1,0 +1,88 @@
+"""Stored DICOM pixels to what a screen shows: 8-bit grey or RGB (DICOM PS3.3, C.7.6.3 and C.11)."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from pydicom.dataset import Dataset
+from pydicom.pixels.processing import apply_color_lut, apply_modality_lut, apply_voi
+
+Pixels = npt.NDArray[np.uint8]
+Values = npt.NDArray[Any]
+
+# Where files with many frames keep what others have at the top of their header.
+_FRAME_SEQUENCES = ("PixelValueTransformationSequence", "FrameVOILUTSequence")
+
+
+def displayed(stored: Values, header: Dataset, frame: int) -> Pixels:
+    """Pixels of one frame, (h, w) or (h, w, 3), from stored values in grey, RGB or palette entries."""
+    kind = header.PhotometricInterpretation
+    if kind in ("MONOCHROME1", "MONOCHROME2"):
+        grey = _grey(stored, _with_facts_of_frame(header, frame))
+        return 255 - grey if kind == "MONOCHROME1" else grey
+    if kind == "PALETTE COLOR":
+        entries = apply_color_lut(stored, header)[..., :3]
+        return _eight_bits(entries / np.iinfo(entries.dtype).max)
+    if stored.ndim == 3 and stored.shape[2] == 3:  # pydicom has turned YBR into RGB
+        return _eight_bits(stored / (2.0**header.BitsStored - 1))
+    raise ValueError(f"its colours are '{kind}', which cannot be read")
+
+
+def _grey(stored: Values, header: Dataset) -> Pixels:
+    values = apply_modality_lut(stored, header)
+    window = _first_window(header)
+    if window is not None:
+        return _eight_bits(_windowed(values.astype(np.float64), *window, header.get("VOILUTFunction")))
+    if header.get("VOILUTSequence"):
+        bits = header.VOILUTSequence[0].LUTDescriptor[2]
+        return _eight_bits(apply_voi(np.rint(values).astype(np.int64), header) / (2.0**bits - 1))
+    low, high = float(values.min()), float(values.max())
+    return _eight_bits((values.astype(np.float64) - low) / ((high - low) or 1))
+
+
+def _first_window(header: Dataset) -> tuple[float, float] | None:
+    centres, widths = (_numbers(header.get(name)) for name in ("WindowCenter", "WindowWidth"))
+    return (centres[0], widths[0]) if centres and widths else None
+
+
+def _numbers(value: Any) -> list[float]:
+    """The numbers of an element that may be missing, empty, one or several."""
+    if value is None or value == "":
+        return []
+    return [float(value)] if isinstance(value, int | float | str) else [float(number) for number in value]
+
+
+def _windowed(values: Values, centre: float, width: float, function: str | None) -> Values:
+    """Values through a window, 0 to 1 (C.11.2.1.2 and C.11.2.1.3)."""
+    if function == "SIGMOID" and width > 0:
+        return np.asarray(0.5 + 0.5 * np.tanh(2 * (values - centre) / width))
+    if function == "LINEAR_EXACT" and width > 0:
+        return (values - centre) / width + 0.5
+    if function in (None, "", "LINEAR") and width > 1:
+        return (values - (centre - 0.5)) / (width - 1) + 0.5
+    if function in (None, "", "LINEAR") and width == 1:
+        return (values > centre - 0.5).astype(np.float64)
+    raise ValueError(
+        f"its window is {width:g} wide and of kind {function or 'LINEAR'}, which cannot be used"
+    )
+
+
+def _with_facts_of_frame(header: Dataset, frame: int) -> Dataset:
+    """The header with what its functional groups say of one frame brought to the top."""
+    merged = Dataset()
+    merged.update(header)
+    merged.file_meta = header.file_meta
+    shared, each = (
+        header.get(f"{which}FunctionalGroupsSequence") or [] for which in ("Shared", "PerFrame")
+    )
+    for groups in [*shared[:1], *each[frame : frame + 1]]:
+        for name in _FRAME_SEQUENCES:
+            for item in (groups.get(name) or [])[:1]:
+                merged.update(item)
+    return merged
+
+
+def _eight_bits(brightness: Values) -> Pixels:
+    """0 to 1, and what lies beyond, as 0 to 255."""
+    pixels: Pixels = np.rint(np.clip(brightness, 0, 1) * 255).astype(np.uint8)
+    return pixels

@@ -1,0 +1,126 @@
+"""What the provider has: named splits of samples that can be counted and read one by one.
+
+A source is opened once and read in a secret random order, so every split gives random access. A sample
+comes as it is stored; making plain data of it is `mole.sources.preparation`'s business.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from mole.errors import SourceError
+
+Labels = npt.NDArray[np.int64]
+
+
+class Sample(NamedTuple):
+    """A sample as stored, and what its axes are.
+
+    Axes are 'hw', 'hwc' or 'chw'; 'either' for an array that could be 'chw' or 'hwc'; 'any' for no image.
+    """
+
+    values: npt.NDArray[Any]
+    axes: str
+
+
+class BadSampleError(SourceError):
+    """One sample that cannot be read; `name` says which, for the provider's eyes only."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(f"{name} cannot be used: {reason}")
+
+
+class Split(Protocol):
+    """A part of a data set, such as 'train'."""
+
+    @property
+    def labels(self) -> Labels | None:
+        """The class of each sample, or None."""
+
+    @property
+    def extra(self) -> Mapping[str, Sequence[Any]]:
+        """Further columns by name; they leave only if the provider names them."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, index: int) -> Sample:
+        """One sample; raises BadSampleError."""
+
+    def name_of(self, index: int) -> str:
+        """How to tell the provider which sample is meant."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set that was opened.
+
+    Attributes:
+        kind: what it is, in a word or two.
+        splits: its splits by name.
+        classes: names of the classes, if it has any.
+        fingerprint: changes when the content does, or the time of a file that is not read whole.
+        decodes: whether reading a sample takes real work, so that several threads help.
+        unread: files that look like samples and are of a kind that cannot be read.
+    """
+
+    kind: str
+    splits: Mapping[str, Split]
+    classes: tuple[str, ...] | None
+    fingerprint: str
+    decodes: bool = field(default=False)
+    unread: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of samples in all splits."""
+        return sum(len(split) for split in self.splits.values())
+
+
+def main_split(source: Source) -> Split:
+    """The split that stands for the whole: 'train', or else the largest."""
+    return source.splits.get("train") or max(source.splits.values(), key=len)
+
+
+def check_source(source: Source, path: str) -> Source:
+    """The same source without empty splits, or an error where nothing is left or labels do not match."""
+    if source.count == 0:
+        raise SourceError(f"{path} has no images: give a folder, file or data set with some")
+    for name, split in source.splits.items():
+        if split.labels is not None and len(split.labels) != len(split):
+            raise SourceError(
+                f"{path}: split '{name}' has {len(split)} samples and {len(split.labels)} labels: "
+                "give one label a sample"
+            )
+    return replace(source, splits={name: split for name, split in source.splits.items() if len(split)})
+
+
+def without_labels(source: Source) -> Source:
+    """The same samples, without labels and without the names of classes."""
+    splits = {name: _Unlabelled(split) for name, split in source.splits.items()}
+    return replace(source, splits=splits, classes=None)
+
+
+@dataclass(frozen=True)
+class _Unlabelled:
+    """A split of which nobody learns the classes."""
+
+    split: Split
+    labels: None = None
+
+    @property
+    def extra(self) -> Mapping[str, Sequence[Any]]:
+        return self.split.extra
+
+    def __len__(self) -> int:
+        return len(self.split)
+
+    def read(self, index: int) -> Sample:
+        return self.split.read(index)
+
+    def name_of(self, index: int) -> str:
+        return self.split.name_of(index)

@@ -1,0 +1,187 @@
+"""Tables with a column of images, as splits: what Parquet files and saved data sets hold."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from mole.errors import SourceError
+from mole.sources.arrays import guess_axes
+from mole.sources.images import ImageError, decode_image
+from mole.sources.source import BadSampleError, Labels, Sample, Source, Split
+
+LABELS = ("label", "labels", "fine_label", "class", "target")
+IMAGES = ("image", "img", "images", "pixels", "x")
+
+
+class Table(Protocol):
+    """What is used of a table: that of pyarrow, or one that is on disk."""
+
+    schema: pa.Schema
+    num_rows: int
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of all columns."""
+
+    def __getitem__(self, name: str) -> pa.ChunkedArray: ...
+
+
+class FurtherColumns(Mapping[str, Sequence[Any]]):
+    """Some columns of a table, none of which is read before it is asked for."""
+
+    def __init__(self, table: Table, names: Sequence[str]) -> None:
+        self._table, self._names = table, names
+
+    def __getitem__(self, name: str) -> pa.ChunkedArray:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._table[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+@dataclass(frozen=True)
+class TableSplit:
+    """A split whose samples are the rows of a table."""
+
+    table: Table
+    image: str
+    label: str | None
+    labels: Labels | None
+    where: str
+
+    @property
+    def extra(self) -> Mapping[str, Sequence[Any]]:
+        """Every column but the image and the label."""
+        names = self.table.column_names
+        return FurtherColumns(self.table, [name for name in names if name not in (self.image, self.label)])
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def read(self, index: int) -> Sample:
+        """One decoded image, or one tensor."""
+        try:
+            return _sample(self.table[self.image][index])
+        except ImageError as error:
+            raise BadSampleError(self.name_of(index), str(error)) from None
+
+    def name_of(self, index: int) -> str:
+        """Which row of which file."""
+        return f"row {index} of {self.where}"
+
+
+def table_source(kind: str, tables: Mapping[str, Table], where: str, fingerprint: str) -> Source:
+    """A source from the table of each split."""
+    splits: dict[str, Split] = {}
+    classes = None
+    for name, table in tables.items():
+        split = table_split(table, f"{where} ({name})")
+        splits[name] = split
+        classes = classes or class_names(table.schema, split.label)
+    return Source(kind, splits, classes, fingerprint, decodes=True)
+
+
+def table_split(table: Table, where: str) -> TableSplit:
+    """A split from a table, with its image and label columns found by type and name."""
+    image = _image_column(table.schema, where)
+    label = next((name for name in LABELS if name in table.column_names and name != image), None)
+    labels = None
+    if label is not None:
+        if not pa.types.is_integer(table.schema.field(label).type) or table[label].null_count:
+            raise SourceError(
+                f"{where}: column '{label}' must hold a whole number in every row: change or rename it"
+            )
+        labels = table[label].to_numpy().astype(np.int64)
+    return TableSplit(table, image, label, labels, where)
+
+
+def class_names(schema: pa.Schema, label: str | None) -> tuple[str, ...] | None:
+    """Names of the classes, where Hugging Face wrote them into the schema."""
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        return tuple(map(str, features[label]["names"]))
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
+def _image_column(schema: pa.Schema, where: str) -> str:
+    found = [field.name for field in schema if _holds_images(field.type)]
+    named = [name for name in IMAGES if name in found]
+    if not found:
+        raise SourceError(f"{where} has no column of images: give image files as bytes, or tensors")
+    if not named and len(found) > 1:
+        raise SourceError(
+            f"{where} has several columns that could be images ({', '.join(found)}): "
+            "name one of them 'image'"
+        )
+    return str((named or found)[0])
+
+
+def _holds_images(kind: pa.DataType) -> bool:
+    kind = _stored(kind)
+    if pa.types.is_struct(kind):
+        return kind.get_field_index("bytes") >= 0 and _is_bytes(kind.field("bytes").type)
+    return _is_bytes(kind) or _is_list(kind)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    """Whether it is a tensor, or a list of lists of numbers: one list alone is no image."""
+    if isinstance(kind, pa.FixedShapeTensorType):
+        return True
+    depth = 0
+    while _is_any_list(kind):
+        kind, depth = _stored(kind.value_type), depth + 1
+    return depth >= 2 and bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _is_any_list(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    return any(test(kind) for test in tests)
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    """What an extension type is stored as; `datasets` has some of its own. Tensors stay as they are."""
+    is_extension = isinstance(kind, pa.BaseExtensionType) and not isinstance(kind, pa.FixedShapeTensorType)
+    return kind.storage_type if is_extension else kind
+
+
+def _sample(cell: pa.Scalar) -> Sample:
+    if cell.is_valid and isinstance(cell, pa.StructScalar):
+        cell = cell["bytes"]
+    if not cell.is_valid:
+        raise ImageError("it holds no image, or only the path of one: store the image's bytes")
+    if isinstance(cell, pa.BinaryScalar):
+        return decode_image(cell.as_py())
+    values = _array(cell)
+    return Sample(values, guess_axes(values.shape))
+
+
+def _array(cell: pa.Scalar) -> Any:
+    """The numbers of a tensor or of nested lists, in the type that they are stored in."""
+    if isinstance(cell.type, pa.FixedShapeTensorType):
+        flat, shape = cell.value.values, tuple(cell.type.shape)
+        return flat.to_numpy(zero_copy_only=False).reshape(shape)
+    cell = cell.value if isinstance(cell, pa.ExtensionScalar) else cell
+    leaf = cell.type
+    while _is_any_list(leaf):
+        leaf = _stored(leaf.value_type)
+    try:
+        return np.array(cell.as_py(), dtype=leaf.to_pandas_dtype())
+    except (ValueError, TypeError):
+        raise ImageError("its rows differ in length, or have gaps: give a full grid of numbers") from None

@@ -1,0 +1,114 @@
+"""Sealed safetensors: ordinary safetensors files that carry a checksum of every one of their bytes.
+
+Safetensors itself does not notice a flipped bit. The header's entry `sha256` is the SHA-256 of the whole
+file with those 64 digits replaced by zeros, so any change shows, and every safetensors reader still
+opens the file.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from mole.errors import LayerFileError
+from mole.storage.atomic import new_file
+
+Array = npt.NDArray[Any]
+MAX_HEADER_BYTES = 1 << 20
+BLANK = "0" * 64
+
+_SEAL = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+
+
+def save_checked(path: Path, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
+    """Write tensors and metadata, replacing a file of that name only when all is written."""
+    if not path.parent.is_dir():
+        raise LayerFileError(f"{path} cannot be written: the folder {path.parent} does not exist")
+    contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    try:
+        with new_file(path) as temporary:
+            save_file(contiguous, temporary, metadata={**metadata, "sha256": BLANK})
+            position, digest = _digest(temporary, path)
+            with temporary.open("r+b") as file:
+                file.seek(position)
+                file.write(digest.encode())
+            temporary.chmod(0o666 & ~_umask())  # made to be handed over, not 0600
+    except (OSError, ValueError, SafetensorError) as error:
+        raise LayerFileError(f"{path} cannot be written: {_reason(error)}") from None
+
+
+def read_metadata(path: Path) -> dict[str, str]:
+    """The metadata of a safetensors file, unchecked: {} where it has none."""
+    try:
+        with path.open("rb") as file:
+            header = json.loads(_header(file.read(8 + MAX_HEADER_BYTES), path)[8:])
+    except OSError as error:
+        raise LayerFileError(f"{path} cannot be read: {_reason(error)}") from None
+    except (ValueError, RecursionError):
+        raise _damaged(path) from None
+    metadata = header.get("__metadata__", {}) if isinstance(header, dict) else {}
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise _damaged(path)
+    return metadata
+
+
+def load_checked(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
+    """Tensors and metadata of a sealed file, or an error if a single bit of it changed."""
+    metadata = read_metadata(path)
+    try:
+        _, digest = _digest(path, path)
+        if metadata.pop("sha256", None) != digest:
+            raise _damaged(path)
+        return load_file(path), metadata
+    except OSError as error:
+        raise LayerFileError(f"{path} cannot be read: {_reason(error)}") from None
+    except (SafetensorError, KeyError, ValueError):
+        raise _damaged(path) from None
+
+
+def _digest(path: Path, label: Path) -> tuple[int, str]:
+    """Where the seal stands in a file, and what it should say."""
+    with path.open("rb") as file:
+        header = _header(file.read(8 + MAX_HEADER_BYTES), label)
+        seals = list(_SEAL.finditer(header))
+        if len(seals) != 1:
+            raise _damaged(label)
+        position = seals[0].start(1)
+        blanked = header[:position] + BLANK.encode() + header[position + len(BLANK) :]
+        file.seek(len(header))
+        digest = hashlib.sha256(blanked)
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return position, digest.hexdigest()
+
+
+def _header(start: bytes, path: Path) -> bytes:
+    """The length field and the JSON header, from the first bytes of a file."""
+    length = int.from_bytes(start[:8], "little")
+    if not 2 <= length <= MAX_HEADER_BYTES or len(start) < 8 + length:
+        if start.startswith((b"age-encryption.org/", b"-----BEGIN AGE")):
+            raise LayerFileError(f"{path} is a key, and a layer is needed here")
+        raise LayerFileError(f"{path} is not a layer file, or it is cut off: get an undamaged copy")
+    return start[: 8 + length]
+
+
+def _umask() -> int:
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
+
+
+def _damaged(path: Path) -> LayerFileError:
+    return LayerFileError(f"{path} is damaged: its checksum does not match: get an undamaged copy")
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -1,0 +1,97 @@
+"""Principal components of morphed data are those of public images, unless the core whitens."""
+
+import numpy as np
+import pytest
+
+from mole.attacks.pca_matching import ATTACK, FEWEST_ROWS
+from mole.attacks.tools.attack import NotApplicableError
+from mole.attacks.tools.principal import leading_components
+from mole.attacks.tools.views import OutsiderView
+from mole.audit.scoring import Truth, score
+from real_images import cifar10, fashion, morphed, needs_cifar10
+
+
+def attack(private, public, core, kappa=1):
+    view = OutsiderView(morphed=morphed(private, core, kappa), kappa=kappa, public=public)
+    return ATTACK.run(view, np.random.default_rng(0))
+
+
+def good(found, private):
+    return sum(value >= 0.8 for value in score(found, Truth(private)).components)
+
+
+@pytest.mark.parametrize(("core", "kappa"), [("orthogonal", 1), ("gaussian", 1), ("orthogonal", 4)])
+def test_components_of_every_row_are_read_off(core, kappa):
+    private, public = fashion()
+    found = attack(private, public, core, kappa)
+    assert good(found, private) >= 6
+    measured = score(found, Truth(private))
+    assert measured.correlation > 0.75
+    assert measured.reidentified > 20 / 256
+    assert found.coefficients.shape == (3000, 10)
+
+
+def test_other_rows_have_other_components():
+    private, public = fashion()
+    found = attack(private, public, "orthogonal")
+    others = Truth(np.roll(private, 1, axis=0))
+    assert max(score(found, others).components) < 0.1
+    assert score(found, others).reidentified < 5 / 256
+
+
+def test_a_whitened_core_stops_it():
+    private, public = fashion()
+    found = attack(private, public, "whitened")
+    measured = score(found, Truth(private))
+    assert max(measured.components) < 0.2  # chance makes more of 3,000 rows than of 10,000
+    assert measured.reidentified < 5 / 256
+    assert "about equally in all directions" in found.words
+
+
+def test_signs_are_mostly_right():
+    private, public = fashion()
+    found = attack(private, public, "orthogonal")
+    true = private.reshape(len(private), -1) @ found.directions.T
+    signs = [np.corrcoef(found.coefficients[:, i], true[:, i])[0, 1] for i in range(8)]
+    assert sum(value > 0.8 for value in signs) >= 7
+
+
+@needs_cifar10
+@pytest.mark.parametrize("core", ["orthogonal", "gaussian", "whitened"])
+def test_photographs(core):
+    private, public = cifar10()
+    found = attack(private, public, core)
+    if core == "whitened":
+        assert max(score(found, Truth(private)).components) < 0.1
+    else:
+        assert good(found, private) >= 6
+
+
+def test_it_declines_what_it_cannot_do(rng):
+    private, public = fashion()
+    few = private[: FEWEST_ROWS - 1]
+    for view, reason in [
+        (OutsiderView(morphed=private, kappa=1), "no public images"),
+        (OutsiderView(morphed=few, kappa=1, public=public), "99 morphed rows are too few"),
+        (OutsiderView(morphed=private, kappa=1, public=few), "99 public images are too few"),
+    ]:
+        with pytest.raises(NotApplicableError, match=reason):
+            ATTACK.run(view, rng)
+
+
+def test_leading_components_against_a_full_solution(rng):
+    rows = rng.normal(size=(400, 60)) * np.geomspace(10, 0.1, 60) + rng.normal(size=60)
+    found = leading_components(rows, 5, rng)
+    variances, directions = np.linalg.eigh(np.cov(rows.T, bias=True))
+    assert found.variances == pytest.approx(variances[::-1][:5], rel=1e-6)
+    assert np.abs(np.sum(found.directions.T * directions[:, ::-1][:, :5], axis=0)) == pytest.approx(
+        1, abs=1e-3
+    )
+    assert found.coefficients == pytest.approx((rows - rows.mean(axis=0)) @ found.directions.T)
+
+
+def test_half_precision_and_fewer_elements_than_components(rng):
+    rows = rng.normal(size=(200, 1, 2, 3)).astype(np.float16)
+    found = ATTACK.run(OutsiderView(morphed=rows, kappa=1, public=rows.astype(np.float64)), rng)
+    assert found.images.shape == rows.shape
+    assert found.coefficients.shape == (200, 6)

@@ -1,0 +1,70 @@
+"""The help of every command: an example at its end, and a word on every option."""
+
+import re
+import shlex
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from mole.cli.app import app
+from mole.cli.choices import CoreKind, Dtype, EngineName, LayerDtype, Mode, Resize
+from mole.exchange.encoding import DTYPES
+from mole.scheme.cores import CORE_KINDS
+from mole.sources.preparation import MODES, RESIZES
+
+GROUP = typer.main.get_command(app)
+COMMANDS = GROUP.commands
+ROLES = {
+    "review", "keygen", "deliver", "morph", "recover", "export-layer", "train", "predict", "info", "verify",
+    "analyze", "demo",
+}  # fmt: skip
+
+
+def test_every_command_is_there():
+    assert set(COMMANDS) >= ROLES
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_an_example_stands_at_the_end_and_can_be_typed(name):
+    done = CliRunner().invoke(app, [name, "--help"])
+    assert done.exit_code == 0
+    _, example = done.output.split("Example: ")  # once, and nothing but the example behind it
+    program, command, *arguments = shlex.split(example)
+    assert (program, command) == ("mole", name)
+    assert COMMANDS[name].make_context(name, arguments).params
+
+
+def test_that_an_example_with_a_wrong_option_would_fail():
+    with pytest.raises(Exception, match="No such option"):
+        COMMANDS["verify"].make_context("verify", ["delivery", "--nonsense"])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_explained(name):
+    silent = [part.name for part in COMMANDS[name].params if not (getattr(part, "help", "") or "").strip()]
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_that_writes_a_file_has_the_same_rule(name):
+    options = {option for part in COMMANDS[name].params for option in part.opts}
+    has_rule_of_its_own = {"deliver", "morph", "keygen", "demo", "audit"}  # they go on, or want a new place
+    if "--out" in options and name not in has_rule_of_its_own:
+        assert "--force" in options
+    else:
+        assert "--force" not in options
+
+
+def test_the_help_of_all_ends_with_an_example():
+    done = CliRunner().invoke(app, ["--help"])
+    assert re.search(r"Example: mole demo\s*$", done.output)
+
+
+def test_the_choices_are_those_of_the_library():
+    assert {choice.value for choice in Dtype} == set(DTYPES)
+    assert {choice.value for choice in LayerDtype} < set(DTYPES)
+    assert {choice.value for choice in Mode} == set(MODES)
+    assert {choice.value for choice in Resize} == set(RESIZES)
+    assert {choice.value for choice in CoreKind} == set(CORE_KINDS)
+    assert {choice.value for choice in EngineName} == {"local", "ray"}

@@ -1,0 +1,166 @@
+"""Ctrl-C: real signals to real processes. One true sentence, exit code 130, and nothing half-written."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mole
+from command import Done, begin, call, files_in, interrupted_at, right
+from deliveries import make_key, write_npz
+from mole.provider.deliver import deliver
+from mole.provider.plan import Options
+from mole.sources.opening import open_source
+from mole.storage.checked import load_checked
+from mole.storage.stores import LocalStore
+from mole.torch.networks import build_network
+
+START_OVER = "mole: interrupted: nothing was written; call again to start over\n"
+KEY = ["--key", "my.key", "--passphrase-file", "passphrase.txt"]
+COURSE = ["--epochs", 60, "--seed", 3]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("interrupt")
+    source = open_source(str(write_npz(folder / "data.npz")))
+    (folder / "passphrase.txt").write_text("open sesame\n")
+    first = mole.torch.export_first_layer(build_network("small_vgg", (3, 8, 8), 10), (3, 8, 8))
+    mole.save(first, folder / "layer.safetensors")
+    make_key().save(folder / "my.key", "open sesame")
+    deliver(source, first, make_key(), LocalStore(folder / "delivery"))
+    deliver(source, first, make_key(), LocalStore(folder / "requests"), Options(layer_dtype=None))
+    assert call("train", "delivery", "--epochs", 1, cwd=folder).returncode == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(place) -> Path:
+    """A training that nobody interrupted."""
+    right("train", "delivery", *COURSE, "--out", "undisturbed", cwd=place)
+    return place / "undisturbed"
+
+
+@pytest.mark.parametrize("module", ["mole.cli.app", "typer", "numpy", "safetensors"])
+def test_while_the_command_loads(place, module):
+    done = interrupted_at("import", module, "info", "layer.safetensors", cwd=place)
+    assert done == Done(130, "", "mole: interrupted before anything was done\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["export-layer", "small_vgg", "--input-shape", "3x8x8"],
+        ["review", "layer.safetensors", "--data", "data.npz"],
+        ["keygen", "layer.safetensors", "--passphrase-file", "passphrase.txt"],
+        ["recover", "delivery", *KEY],
+        ["predict", "model.safetensors", "requests", "--split", "test"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_while_a_file_is_written(place, arguments):
+    before = files_in(place)
+    done = interrupted_at("open", ".result.", *arguments, "--out", "result", cwd=place)
+    assert done == Done(130, "", START_OVER)
+    assert files_in(place) == before
+
+
+@pytest.mark.parametrize("event", [("open", "manifest.json"), ("open", "audit.html")])
+def test_while_a_delivery_is_attacked(place, event):
+    before = files_in(place)
+    done = interrupted_at(*event, "audit", "delivery", "--out", "result", "--quiet", cwd=place)
+    assert done == Done(130, "", "mole: interrupted: nothing was written; call again to start over\n")
+    assert files_in(place) == before
+
+
+@pytest.mark.parametrize("event", [("import", "torch"), ("open", "manifest.json")])
+def test_before_the_first_epoch(place, event):
+    before = files_in(place)
+    done = interrupted_at(*event, "train", "delivery", "--out", "result", cwd=place)
+    assert done == Done(130, "", "mole: interrupted: no epoch was finished; call again to start over\n")
+    assert files_in(place) == before
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_training_goes_on_after_the_last_finished_epoch(place, undisturbed, tmp_path, sent):
+    arguments = ["train", place / "delivery", *COURSE]
+    kept = tmp_path / "model.safetensors.unfinished"
+    with begin(*arguments, cwd=tmp_path) as process:
+        while process.poll() is None and not kept.exists():
+            time.sleep(0.005)
+        process.send_signal(sent)
+        said = process.communicate()[1].splitlines()
+    assert kept.exists(), said
+    if sent == signal.SIGINT:
+        assert process.returncode == 130
+        assert said[-1] == (
+            "mole: interrupted: all finished epochs are kept in model.safetensors.unfinished; "
+            "call again to go on"
+        )
+    assert not (tmp_path / "model.safetensors").exists()
+
+    other = call(*arguments, "--batch-size", 32, cwd=tmp_path)
+    assert other.returncode == 1
+    assert "holds a training with another batch_size: repeat that call, or" in other.stderr
+
+    done = call(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("going on after epoch ")
+    assert not done.stderr.startswith("going on after epoch 0 ")
+    assert files_in(tmp_path) == {"model.safetensors"}
+    ours, theirs = load_checked(tmp_path / "model.safetensors")[0], load_checked(undisturbed)[0]
+    assert ours.keys() == theirs.keys()
+    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_force_goes_on_too_but_begins_anew_with_other_options(place, tmp_path):
+    arguments = ["train", place / "delivery", "--force"]
+    (tmp_path / "model.safetensors").write_text("old")
+    done = interrupted_at("open", ".unfinished.", *arguments, "--epochs", 2, cwd=tmp_path)
+    assert done.returncode == 130  # in the middle of keeping the first epoch
+    assert files_in(tmp_path) == {"model.safetensors"}
+    (tmp_path / "model.safetensors.unfinished").write_text("no training")
+    refused = call("train", place / "delivery", "--out", "model.safetensors", cwd=tmp_path)
+    assert "model.safetensors exists already" in refused.stderr
+    assert call(*arguments, "--epochs", 2, cwd=tmp_path).returncode == 0
+    assert right("info", "model.safetensors", cwd=tmp_path)["what"] == "checkpoint"
+    assert files_in(tmp_path) == {"model.safetensors"}
+
+
+def test_a_delivery_goes_on(place, tmp_path):
+    write_npz(tmp_path / "data.npz", train=120_000, test=0)
+    arguments = ["deliver", tmp_path / "data.npz", "--layer", "layer.safetensors", *KEY]
+    arguments += ["--out", tmp_path / "d"]
+    with begin(*arguments, cwd=place) as process:
+        while process.poll() is None and not (tmp_path / "d" / "unfinished.json").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        error = process.communicate()[1]
+    assert process.returncode == 130
+    assert error == "mole: interrupted: nothing half-written is left; call again to go on\n"
+    assert not list(tmp_path.rglob("*.part"))
+    assert right(*arguments, cwd=place)["rows"] == {"train": 120_000}
+
+
+def test_the_demo_takes_its_folder_away(tmp_path):
+    with begin("demo", "--out", "new/demo", cwd=tmp_path) as process:
+        while process.poll() is None and not (tmp_path / "new" / "demo").exists():
+            time.sleep(0.01)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        error = process.communicate()[1]
+    assert process.returncode == 130
+    assert error.splitlines()[-1] == (
+        "mole: interrupted: new/demo was removed again; call again to start over"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_that_the_helper_interrupts_only_once_and_only_there(place):
+    assert subprocess.run([sys.executable, "-c", "import mole.cli"], check=False).returncode == 0
+    done = interrupted_at("import", "no_such_module", "info", "layer.safetensors", cwd=place)
+    assert done.returncode == 0

@@ -1,0 +1,57 @@
+"""What is really loaded: nothing heavy on the provider's side, next to nothing before a command runs."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("torch", "pyarrow", "ray", "scipy", "transformers")
+
+PROVIDERS_WORK = """
+import numpy as np
+import mole
+layer = mole.FirstLayer.conv(np.ones((2, 1, 3, 3)), None, input_shape=(1, 6, 6))
+key = mole.MorphKey.generate(layer.input_shape)
+morphed = mole.morph(np.ones((2, 1, 6, 6)), key)
+mole.augment(layer, key).features(morphed)
+mole.unmorph(morphed, key)
+"""
+DEVELOPERS_WORK = """
+import pkgutil, importlib, mole.torch
+for module in pkgutil.walk_packages(mole.torch.__path__, "mole.torch."):
+    importlib.import_module(module.name)
+"""
+
+
+def loaded_after(program: str, names: tuple[str, ...]) -> list[str]:
+    report = f"\nimport sys\nfor name in {names!r}:\n    if name in sys.modules: print(name)"
+    done = subprocess.run(
+        [sys.executable, "-c", program + report], capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def test_the_provider_loads_nothing_heavy():
+    assert loaded_after(PROVIDERS_WORK, HEAVY) == []
+
+
+def test_the_command_loads_nothing_heavy():
+    assert loaded_after("import mole.cli.app", HEAVY) == []
+
+
+def test_the_commands_entry_loads_next_to_nothing():
+    """So that Ctrl-C is heard from the start."""
+    assert loaded_after("import mole.cli", ("numpy", "typer")) == []
+
+
+def test_that_the_tests_above_can_fail():
+    assert "torch" in loaded_after(PROVIDERS_WORK + "\nmole.torch", HEAVY)
+
+
+def test_the_developers_side_never_loads_the_key():
+    assert loaded_after(DEVELOPERS_WORK, ("mole.provider", "mole.provider.keys")) == []
+
+
+@pytest.mark.parametrize("room", ["exchange.verify", "attacks", "analysis"])
+def test_rooms_without_the_key_never_load_it(room):
+    assert loaded_after(f"import mole.{room}", ("mole.provider", "mole.provider.keys")) == []

@@ -1,0 +1,61 @@
+"""What the package promises: its names, its version, its licence."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import mole
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_public_names():
+    assert mole.__all__ == [
+        "AugmentedLayer",
+        "FirstLayer",
+        "MoleError",
+        "MorphKey",
+        "Normalisation",
+        "__version__",
+        "augment",
+        "layer_matrix",
+        "load",
+        "morph",
+        "roll",
+        "save",
+        "sparse_layer_matrix",
+        "unmorph",
+        "unroll",
+        "valid_kappas",
+    ]
+    assert all(hasattr(mole, name) for name in mole.__all__)
+
+
+def test_the_public_names_of_mole_torch():
+    assert mole.torch.__all__ == [
+        "AugmentedModule",
+        "CheckpointFacts",
+        "MorphedDataset",
+        "attach",
+        "evaluate",
+        "export_first_layer",
+        "find_first_layer",
+        "load_checkpoint",
+        "predict",
+        "save_checkpoint",
+        "train",
+    ]
+    assert all(hasattr(mole.torch, name) for name in mole.torch.__all__)
+
+
+def test_a_name_that_is_not_there_is_not_there():
+    with pytest.raises(AttributeError, match="no attribute 'tensorflow'"):
+        _ = mole.tensorflow
+
+
+def test_the_changelog_knows_this_version():
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## (\S+)", changelog, flags=re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == mole.__version__

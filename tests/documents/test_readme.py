@@ -1,0 +1,133 @@
+"""The README is true: its code runs, its numbers are those of the benchmarks, its links lead somewhere."""
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from mole.provider.ledger import Entry
+from mole.storage.checked import read_metadata
+from mole.torch import CheckpointFacts, save_checkpoint
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def result(name: str) -> dict:
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def test_the_quick_start_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    assert len(blocks) == 5
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    assert names["logits"].shape == (64, 10)
+    assert torch.allclose(names["logits"], names["model"](names["batch"]), atol=1e-5)
+
+
+def test_the_table_of_errors_is_the_benchmarks():
+    rows = {row["core"]: row for row in result("numerics")["rows"] if row["kappa"] == 1}
+    assert len(rows) == 4
+    for core, row in rows.items():
+        values = [row[name] for name in ("condition", "float32", "float16", "int8")]
+        cells = [f"{v['median'] if isinstance(v, dict) else v:.1e}" for v in values]
+        shown = re.search(rf"^\| `?{re.escape(core)}`?.*?\| (.*) \|$", README, flags=re.MULTILINE)
+        assert shown is not None, core
+        assert shown[1].split(" | ") == cells
+
+
+def test_the_speeds_are_the_benchmarks():
+    augment, morph = result("augment"), {row["kappa"]: row for row in result("morph")["kappas"]}
+    words = " ".join(README.split())
+    for sentence in (
+        f"built in {augment['seconds']['augment']['median_s']:.2f} s, "
+        f"{augment['times_faster_than_paper_dense_product']:.0f} times faster",
+        f"a peak of {augment['memory']['peak_over_result']:.1f} times the result's memory",
+        f"bare matrix product ({100 * morph[1]['share_of_bare_product']:.0f} % of its speed",
+        f"{morph[1]['images_per_s']:,} CIFAR images a second at kappa = 1, "
+        f"{morph[12]['images_per_s']:,} at kappa = 12",
+    ):
+        assert sentence in words
+
+
+def test_the_speed_of_deliveries_and_the_demos_accuracies_are_the_benchmarks():
+    float32, int8 = (result("deliver")[dtype] for dtype in ("float32", "int8"))
+    words = " ".join(README.split())
+    for sentence in (
+        f"{100 * float32['share_of_bare_product']:.0f} % of the bare product's speed with float32 and "
+        f"{100 * int8['share_of_bare_product']:.0f} % with int8",
+        f"take {int8['data_bytes_over_plain_8_bit_bytes']:.2f} times the bytes",
+        f"in at most {max(float32['peak_memory_gb'], int8['peak_memory_gb']):.1f} GB of memory",
+        f"reaches {100 * result('deliver')['ray']['share_of_local_rate']:.0f} % of that speed",
+    ):
+        assert sentence in words
+    assert min(float32["share_of_bare_product"], int8["share_of_bare_product"]) >= 0.7
+    assert int8["data_bytes_over_plain_8_bit_bytes"] <= 1.02
+    assert max(float32["peak_memory_gb"], int8["peak_memory_gb"]) < 2
+    for name, arm in result("demo")["arms"].items():
+        assert f"| {name} | {100 * arm['accuracy']:.1f} % | {100 * arm['spread']:.1f} % |" in README
+
+
+def test_the_targets_are_met_by_the_committed_results():
+    augment, morph = result("augment"), result("morph")["kappas"]
+    assert augment["times_faster_than_paper_dense_product"] >= 15
+    assert augment["memory"]["peak_over_result"] <= 1.5
+    assert morph[0]["share_of_bare_product"] >= 0.85
+    speeds = [row["times_faster_than_kappa_1"] for row in morph]
+    assert speeds == sorted(speeds)
+    limits = {"orthogonal": 1e-5, "whitened": 1e-5, "gaussian": 1e-3}
+    for row in result("numerics")["rows"]:
+        error = row["float32"]["high"] if isinstance(row["float32"], dict) else row["float32"]
+        assert error <= limits.get(row["core"], np.inf)
+
+
+@pytest.mark.parametrize(
+    "document",
+    ["README.md", "CONTRIBUTING.md", "docs/analysis.md", "docs/architecture.md", "docs/format.md"],
+)
+def test_links_lead_somewhere(document):
+    path = ROOT / document
+    targets = re.findall(r"\]\(([^)#]+)\)", path.read_text())
+    for target in targets:
+        assert target.startswith("https://") or (path.parent / target).exists(), target
+
+
+def documented(heading: str) -> list[str]:
+    """The names in the first table below a heading of docs/format.md."""
+    section = (ROOT / "docs" / "format.md").read_text().split(f"# {heading}\n")[1]
+    table = re.search(r"\|---\|---\|\n((?:\|.*\n)+)", section)
+    assert table is not None
+    cells = [line.split("|")[1] for line in table[1].splitlines()]
+    return [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+
+
+def test_the_documented_fields_of_ledger_and_checkpoint_are_the_real_ones(tmp_path):
+    assert documented("Ledger") == [field.name for field in fields(Entry)]
+    model = torch.nn.Linear(4, 2)
+    save_checkpoint(tmp_path / "m", model, CheckpointFacts("mine", (4,), 2))
+    assert set(documented("Checkpoint (version 1)")) == set(read_metadata(tmp_path / "m")) - {"sha256"}
+
+
+def test_every_dependency_has_its_reason():
+    tomllib = pytest.importorskip("tomllib")
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for requirement in [*project["dependencies"], *project["optional-dependencies"]["torch"]]:
+        name = re.match(r"[a-z0-9]+", requirement)[0]
+        assert re.search(rf"^\| {name}\b.*\| .+ \|$", README, flags=re.MULTILINE), name
+
+
+def test_make_targets_of_the_documents_exist():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for document in ("README.md", "CONTRIBUTING.md", "docs/analysis.md"):
+        assert set(re.findall(r"\bmake ([a-z]+)\b(?=[ `\n])", (ROOT / document).read_text())) <= {
+            *targets, "a", "sure",
+        }  # fmt: skip

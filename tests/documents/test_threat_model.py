@@ -1,0 +1,75 @@
+"""docs/threat-model.md says what the attacks measured, and the README says the same."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mole.attacks import ATTACKS
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs" / "threat-model.md").read_text()
+RESULT = json.loads((ROOT / "benchmarks" / "results" / "attacks.json").read_text())
+SETTINGS = {(setting["core"], setting["kappa"]): setting["attacks"] for setting in RESULT["settings"]}
+COLUMNS = (("orthogonal", 1), ("gaussian", 1), ("whitened", 1), ("whitened", 48))
+
+
+def cell(measured: dict) -> str:
+    """Share of images picked out, or of neighbours told right; bold where images came back."""
+    if measured["status"] in ("not applicable", "not tried"):
+        return "-"
+    if "reidentified" in measured:
+        share = f"{100 * measured['reidentified']:.0f} %"
+        return f"**{share}**" if measured["status"] == "succeeded" else share
+    if "neighbours" in measured:
+        return f"{100 * measured['neighbours']:.0f} % of neighbours"
+    return "nothing"
+
+
+def row(attack) -> str:
+    cells = [cell(SETTINGS[column][attack.name]) for column in COLUMNS]
+    seconds = SETTINGS["whitened", 1][attack.name]["seconds"]
+    taken = "-" if seconds is None else f"{seconds:.1f} s"
+    return f"| {attack.title} | {attack.attacker} | {' | '.join(cells)} | {taken} |"
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])
+def test_the_table_is_the_benchmarks(attack):
+    assert row(attack) in DOCUMENT
+
+
+def test_the_targets_are_met_by_the_committed_results():
+    for (core, kappa), attacks in SETTINGS.items():
+        fingerprint = attacks["channel-fingerprint"]
+        assert fingerprint["channels"] == 1, (core, kappa)
+        assert fingerprint["rmse"] < 1e-2
+        assert fingerprint["seconds"] < 30
+        assert attacks["unknown-kernels"]["psnr"] > 40
+        assert attacks["known-image"]["rmse"] < 1e-3
+        assert attacks["brute-force-core"]["status"] == "failed"
+    for core in ("orthogonal", "gaussian"):
+        components = SETTINGS[core, 1]["pca-matching"]["components"]
+        assert sum(value >= 0.8 for value in components[:10]) >= 6
+    for kappa in (1, 3):
+        assert max(SETTINGS["whitened", kappa]["pca-matching"]["components"][:10]) < 0.1
+
+
+def test_the_words_are_the_benchmarks():
+    words = " ".join(DOCUMENT.split())
+    best_map = SETTINGS["whitened", 1]["feature-view"]["best_map"]
+    blocks = SETTINGS["whitened", 48]["block-statistics"]["reidentified"]
+    components = SETTINGS["orthogonal", 1]["pca-matching"]["components"]
+    for sentence in (
+        f"{sum(value >= 0.8 for value in components[:10])} of the ten strongest components",
+        f"{100 * blocks:.0f} of 100 images can be picked out",
+        f"correlates {best_map:.2f} with the grey image",
+        f"{RESULT['private']:,} CIFAR-10 images",
+    ):
+        assert sentence in words, sentence
+
+
+def test_the_readme_says_the_same():
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    limits = readme[readme.index("## Limits") : readme.index("## Words")]
+    for words in ("curious developer", "one known image", "whitened", "kappa", "docs/threat-model.md"):
+        assert words in limits.lower()

@@ -1,0 +1,215 @@
+"""First and augmented layers as files."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+import mole
+from mole.errors import LayerFileError
+from mole.exchange.layer_files import load_augmented_layer, load_first_layer
+from mole.storage.checked import load_checked, save_checked
+from strategies import layer_cases
+
+
+def assert_same(one, other):
+    assert type(one) is type(other)
+    for name, value in vars(one).items():
+        if isinstance(value, np.ndarray):
+            assert np.array_equal(value, getattr(other, name))
+            assert value.dtype == getattr(other, name).dtype
+        else:
+            assert value == getattr(other, name)
+
+
+@pytest.fixture
+def layer(rng) -> mole.FirstLayer:
+    return mole.FirstLayer.conv(
+        rng.normal(size=(4, 3, 3, 3)).astype(np.float32),
+        rng.normal(size=4).astype(np.float32),
+        input_shape=(3, 6, 7),
+        stride=(1, 2),
+        padding=((0, 1), (2, 1)),
+        normalisation=mole.Normalisation((0.1, 0.2, 0.3), (0.4, 0.5, 0.6)),
+    )
+
+
+@pytest.fixture
+def augmented(layer) -> mole.AugmentedLayer:
+    return mole.augment(layer, mole.MorphKey.generate((3, 6, 7), kappa=2, insecure_seed=bytes(32)))
+
+
+@settings(max_examples=50)
+@given(case=layer_cases())
+def test_every_first_layer_comes_back(case, tmp_path_factory):
+    path = tmp_path_factory.mktemp("layer") / "first-layer.safetensors"
+    mole.save(case.layer, path)
+    assert_same(mole.load(path), case.layer)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_an_augmented_layer_comes_back(layer, tmp_path, dtype):
+    key = mole.MorphKey.generate((3, 6, 7), kappa=2, insecure_seed=bytes(32))
+    augmented = mole.augment(layer, key, dtype=dtype)
+    mole.save(augmented, tmp_path / "a.safetensors")
+    loaded = mole.load(tmp_path / "a.safetensors")
+    assert_same(loaded, augmented)
+    assert loaded.key_fingerprint == key.fingerprint
+    assert loaded.normalisation == layer.normalisation
+
+
+def test_any_safetensors_reader_opens_it_and_finds_nothing_secret(augmented, tmp_path):
+    mole.save(augmented, tmp_path / "a.safetensors")
+    with safe_open(tmp_path / "a.safetensors", framework="np") as file:
+        assert set(file.keys()) == {"weight", "bias"}
+        assert set(file.metadata()) == {
+            "format", "version", "input_shape", "output_shape", "kappa", "layout", "key_fingerprint",
+            "mean", "std", "sha256",
+        }  # fmt: skip
+
+
+def test_saving_again_replaces_and_leaves_nothing_beside(layer, tmp_path):
+    for _ in range(2):
+        mole.save(layer, tmp_path / "l.safetensors")
+    assert [file.name for file in tmp_path.iterdir()] == ["l.safetensors"]
+
+
+def test_a_failed_save_keeps_the_old_file(layer, tmp_path, monkeypatch):
+    path = tmp_path / "l.safetensors"
+    mole.save(layer, path)
+    before = path.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(LayerFileError, match="No space left on device"):
+        mole.save(layer, path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["l.safetensors"]
+
+
+def test_places_that_cannot_be_used_are_named(layer, tmp_path):
+    with pytest.raises(LayerFileError, match=r"nowhere/l\.safetensors cannot be written"):
+        mole.save(layer, tmp_path / "nowhere" / "l.safetensors")
+    mole.MorphKey.generate((1, 4, 4)).save(tmp_path / "provider.key", "passphrase")
+    with pytest.raises(LayerFileError, match=r"provider\.key is a key"):
+        mole.load(tmp_path / "provider.key")
+    with pytest.raises(LayerFileError, match="cannot be read: No such file"):
+        mole.load(tmp_path / "missing.safetensors")
+    with pytest.raises(LayerFileError, match="cannot be read: Is a directory"):
+        mole.load(tmp_path)
+
+
+def test_the_wrong_kind_of_layer_is_named(layer, augmented, tmp_path):
+    mole.save(layer, tmp_path / "l")
+    mole.save(augmented, tmp_path / "a")
+    with pytest.raises(LayerFileError, match="is an augmented layer, and a first layer is needed"):
+        load_first_layer(tmp_path / "a")
+    with pytest.raises(LayerFileError, match="is a first layer, and an augmented layer is needed"):
+        load_augmented_layer(tmp_path / "l")
+
+
+def test_foreign_and_newer_files_are_named(layer, tmp_path):
+    path = tmp_path / "x.safetensors"
+    save_file({"weight": layer.weight}, path)
+    with pytest.raises(LayerFileError, match="no Morphed Learning layer: export"):
+        mole.load(path)
+    save_checked(path, {"weight": layer.weight}, {"format": "mole-first-layer", "version": "2"})
+    with pytest.raises(LayerFileError, match=r"format version '2' .* upgrade"):
+        mole.load(path)
+    path.write_bytes(b"PK\x03\x04 this is a zip file")
+    with pytest.raises(LayerFileError, match="not a layer file"):
+        mole.load(path)
+    path.write_bytes(b"")
+    with pytest.raises(LayerFileError, match="not a layer file"):
+        mole.load(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"stride": None},
+        {"stride": "[1]"},
+        {"stride": "x"},
+        {"stride": "[[]]"},
+        {"padding": "[[1]]"},
+        {"groups": '"a"'},
+        {"input_shape": "[3, 0, 7]"},
+        {"mean": "[0.1]"},
+        {"std": None},
+        {"version": "one"},
+        {"version": "2.0"},
+        {"version": " 1"},
+        {"version": "0"},
+        {"version": None},
+        {"stride": "[Infinity, 1]"},
+        {"stride": "[1.9, 1]"},
+        {"groups": "Infinity"},
+        {"mean": "[1" + "0" * 400 + ", 1, 1]"},
+    ],
+)
+def test_a_sealed_header_that_makes_no_sense_is_refused(layer, tmp_path, changes):
+    path = tmp_path / "l.safetensors"
+    mole.save(layer, path)
+    tensors, metadata = load_checked(path)
+    metadata = {name: text for name, text in {**metadata, **changes}.items() if text is not None}
+    save_checked(path, tensors, metadata)
+    with pytest.raises(LayerFileError, match=r"l\.safetensors"):
+        mole.load(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"input_shape": "[-3, -6, 7]"},
+        {"kappa": "-5"},
+        {"kappa": "1.0"},
+        {"layout": '"stars"'},
+        {"key_fingerprint": '"\\u001b[2Jhello"'},
+        {"key_fingerprint": "7"},
+    ],
+)
+def test_a_sealed_augmented_layer_that_makes_no_sense_is_refused(augmented, tmp_path, changes):
+    path = tmp_path / "a.safetensors"
+    mole.save(augmented, path)
+    tensors, metadata = load_checked(path)
+    save_checked(path, tensors, {**metadata, **changes})
+    with pytest.raises(LayerFileError, match=r"a\.safetensors"):
+        mole.load(path)
+
+
+@pytest.mark.parametrize("matrix", [np.int8, np.nan])
+def test_numbers_that_are_none_are_refused(augmented, tmp_path, matrix):
+    path = tmp_path / "a.safetensors"
+    mole.save(augmented, path)
+    tensors, metadata = load_checked(path)
+    weight = tensors["weight"]
+    tensors["weight"] = weight.astype(np.int8) if matrix is np.int8 else weight * np.float32(matrix)
+    save_checked(path, tensors, metadata)
+    with pytest.raises(LayerFileError, match=r"NaN|format"):
+        mole.load(path)
+
+
+def test_what_is_no_layer_is_not_saved(tmp_path):
+    with pytest.raises(LayerFileError, match=r"a MorphKey is no layer; .* key\.save"):
+        mole.save(mole.MorphKey.generate((1, 4, 4)), tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_layer_file_is_made_to_be_handed_over(layer, tmp_path):
+    previous = os.umask(0o022)
+    try:
+        mole.save(layer, tmp_path / "l.safetensors")
+    finally:
+        os.umask(previous)
+    assert (tmp_path / "l.safetensors").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_float_type_that_no_file_holds_is_refused(layer, tmp_path):
+    wide = mole.FirstLayer.conv(layer.weight.astype(np.longdouble), None, input_shape=(3, 6, 7))
+    with pytest.raises(LayerFileError, match="float32 or float16"):
+        mole.save(wide, tmp_path / "l.safetensors")

@@ -1,0 +1,76 @@
+"""`mole deliver` killed at random moments goes on where it stood: nothing lost, nothing twice."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from deliveries import tensors, write_npz
+from mole.exchange.verify import verify
+from mole.storage.stores import LocalStore
+
+KILLS = 20
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from mole.sources.opening import open_source
+from mole.provider.deliver import deliver
+from mole.provider.plan import Options
+from mole.exchange.verify import verify
+from mole.storage.stores import LocalStore
+tests, data, out = sys.argv[1:]
+sys.path.insert(0, tests)
+from deliveries import make_key, make_layer
+print("ready", flush=True)
+options = Options(dtype="int8", rows_per_shard=8)
+deliver(open_source(data), make_layer(), make_key(), LocalStore(Path(out)), options)
+"""
+
+
+def rows(folder: Path) -> dict[str, list]:
+    """Every row of a delivery by its id."""
+    found: dict[str, list] = {}
+    for file in sorted((folder / "data").glob("*.parquet")):
+        table = pq.read_table(file)
+        values = tensors(table)
+        for row_id, value, label in zip(
+            table["row_id"].to_pylist(), values, table["label"].to_pylist(), strict=True
+        ):
+            assert row_id not in found, "a row twice"
+            found[row_id] = [value.tobytes(), label]
+    return found
+
+
+def run(data: Path, out: Path, *, kill_after: float | None = None) -> tuple[float, bool]:
+    """Deliver in a process of its own; how long it took, and whether it was killed."""
+    arguments = [str(Path(__file__).parents[1] / "support"), str(data), str(out)]
+    with subprocess.Popen([sys.executable, "-c", PROGRAM, *arguments], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        start = time.perf_counter()
+        if kill_after is None:
+            assert process.wait() == 0
+        else:
+            time.sleep(kill_after)
+            process.kill()
+        code = process.wait()
+    return time.perf_counter() - start, code == -signal.SIGKILL
+
+
+def test_a_delivery_survives_twenty_kills(tmp_path):
+    data = write_npz(tmp_path / "data.npz", train=1500, test=300)
+    undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
+    duration, _ = run(data, undisturbed)
+    rng = random.Random(4)
+    kills = sum(run(data, disturbed, kill_after=rng.uniform(0, duration / 8))[1] for _ in range(KILLS))
+    run(data, disturbed)
+    assert kills >= KILLS / 2, "most kills must hit a process at work"
+    assert len(rows(undisturbed)) == 1800
+    assert rows(disturbed) == rows(undisturbed)
+    assert LocalStore(disturbed).names() == LocalStore(undisturbed).names()
+    assert not list(disturbed.rglob("*.part"))
+    assert all(check.holds for check in verify(LocalStore(disturbed)))

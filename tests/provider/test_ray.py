@@ -1,0 +1,115 @@
+"""The Ray engine gives the same rows as the local one, on a Ray of this machine."""
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pyrage
+import pytest
+
+import mole
+from deliveries import make_key, make_layer, write_npz
+from mole.errors import DeliveryError, KeyFileError
+from mole.exchange.verify import verify
+from mole.provider.keys.transport import Parcel, open_key, seal_key
+from mole.provider.ray_engine import check_ray
+from mole.storage.stores import LocalStore
+
+IDENTITY = pyrage.x25519.Identity.generate()
+
+
+def test_a_key_travels_sealed(rng):
+    for key in (
+        make_key(),
+        make_key(core="whitened", sample=rng.normal(size=(400, 3, 8, 8))),
+    ):
+        parcel = seal_key(key)
+        assert open_key(parcel).fingerprint == key.fingerprint
+        assert bytes(32).hex().encode() not in parcel.box
+        with pytest.raises(KeyFileError, match="changed on its way"):
+            open_key(Parcel(bytes(32), parcel.box))
+
+
+@contextlib.contextmanager
+def server(answer: bytes):
+    """Something that listens, waits for a first word, and answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve():
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(100)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+        thread.join()
+
+
+def test_an_address_is_tried_before_any_work():
+    with (
+        server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as dashboard,
+        pytest.raises(DeliveryError, match=r"what answers at .* is no Ray"),
+    ):
+        check_ray(dashboard)
+    with pytest.raises(DeliveryError, match=f"no Ray answers at {dashboard}: Connection refused"):
+        check_ray(dashboard)
+    for address in ("host", "host:", ":6379", "host:port"):
+        with pytest.raises(DeliveryError, match=f"'{address}' is no address of a Ray cluster"):
+            check_ray(address)
+    with pytest.raises(DeliveryError, match=r"no Ray answers at nowhere\.invalid:6379: "):
+        check_ray("nowhere.invalid:6379")
+
+
+REAL = """
+import ray
+from mole.provider.ray_engine import check_ray
+ray.init(log_to_driver=False, logging_level="error", include_dashboard=False, num_cpus=1)
+check_ray(ray.get_runtime_context().gcs_address)
+ray.shutdown()
+print("it answers")
+"""
+
+
+def test_a_real_ray_answers():
+    pytest.importorskip("ray")
+    done = subprocess.run(
+        [sys.executable, "-c", REAL], capture_output=True, text=True, check=False, timeout=240
+    )
+    assert done.stdout == "it answers\n", done.stderr
+
+
+def test_both_engines_give_the_same_bytes(tmp_path):
+    pytest.importorskip("ray")
+    write_npz(tmp_path / "data.npz", train=900, test=100)
+    mole.save(make_layer(), tmp_path / "layer.safetensors")
+    make_key().save(tmp_path / "my.key", recipients=[str(IDENTITY.to_public())])
+    (tmp_path / "identity.txt").write_text(str(IDENTITY))
+    for engine in ("local", "ray"):
+        done = subprocess.run(
+            [
+                Path(sys.executable).with_name("mole"), "deliver", "data.npz",
+                "--layer", "layer.safetensors", "--key", "my.key", "--identity", "identity.txt",
+                "--dtype", "int8",
+                "--engine", engine, "--out", engine, "--json",
+            ],
+            cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["rows"] == {"test": 100, "train": 900}
+        assert bytes(32).hex() not in done.stdout + done.stderr
+    shards = sorted(path.name for path in (tmp_path / "local" / "data").iterdir())
+    assert shards == sorted(path.name for path in (tmp_path / "ray" / "data").iterdir())
+    for engine in ("local", "ray"):
+        checks = {check.what: check for check in verify(LocalStore(tmp_path / engine))}
+        assert all(check.holds for check in checks.values()), checks
+        assert f"{len(shards)} of {len(shards)} shards have a witness" in checks["data"].detail
+    for name in shards:
+        local, ray = (pq.read_table(tmp_path / engine / "data" / name) for engine in ("local", "ray"))
+        assert local.equals(ray)

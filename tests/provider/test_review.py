@@ -1,0 +1,84 @@
+"""What a first layer gives away, on layers whose answer is known."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import mole
+from deliveries import make_layer, write_npz
+from images import smooth_images
+from mole.provider.review import contact_sheet, rebuild, review_layer
+from mole.scheme.convolution import features_of
+
+
+def layer_of(rng, channels: int, **options) -> mole.FirstLayer:
+    weight = rng.normal(size=(channels, 3, 3, 3)).astype(np.float32)
+    return mole.FirstLayer.conv(weight, None, input_shape=(3, 12, 12), **options)
+
+
+def test_enough_channels_rebuild_every_pixel(rng):
+    images = smooth_images(rng, 4, (3, 12, 12))
+    for options in ({"padding": 1}, {"padding": 1, "stride": 2}, {"padding": 2, "dilation": 2}):
+        layer = layer_of(rng, 32, **options)
+        assert np.allclose(rebuild(layer, features_of(layer, images)), images, atol=1e-3)
+        review = review_layer(layer, images)
+        assert (review.rank, review.patch) == (27, 27)
+        assert review.correlation > 0.999
+        assert not review.copying
+
+
+def test_few_channels_rebuild_less(rng):
+    images = smooth_images(rng, 4, (3, 12, 12))
+    review = review_layer(layer_of(rng, 4, padding=1), images)
+    assert review.rank == 4
+    assert review.correlation < 0.99
+    assert "4 of 27 numbers" in review.findings[0]
+
+
+def test_a_layer_that_copies_pixels_is_called_hostile(rng):
+    weight = np.zeros((3, 3, 3, 3), dtype=np.float32)
+    weight[range(3), range(3), 1, 1] = 1
+    layer = mole.FirstLayer.conv(weight, None, input_shape=(3, 12, 12), padding=1)
+    review = review_layer(layer, smooth_images(rng, 4, (3, 12, 12)))
+    assert review.copying == (0, 1, 2)
+    assert review.findings[0].startswith("HOSTILE")
+    assert not review_layer(layer_of(rng, 8, padding=1), smooth_images(rng, 4, (3, 12, 12))).copying
+
+
+def test_linear_layers_are_reviewed_too(rng):
+    images = rng.normal(size=(5, 1, 4, 4)).astype(np.float32)
+    layer = mole.FirstLayer.linear(rng.normal(size=(20, 16)), rng.normal(size=20), input_shape=(1, 4, 4))
+    assert np.allclose(rebuild(layer, features_of(layer, images)), images, atol=1e-4)
+    assert review_layer(layer, images).looks_like_image is None
+
+
+def test_the_picture_has_a_row_an_image(rng):
+    images = smooth_images(rng, 4, (3, 12, 12))
+    sheet = contact_sheet(review_layer(layer_of(rng, 8, padding=1), images), images)
+    assert sheet.shape == (4 * 14, 8 * 14)
+    assert (sheet.min(), sheet.max()) == (0, 1)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_command(tmp_path, missing):
+    mole.save(make_layer(), tmp_path / "layer.safetensors")
+    write_npz(tmp_path / "data.npz")
+    data = "nowhere" if missing else "data.npz"
+    done = subprocess.run(
+        [Path(sys.executable).with_name("mole"), "review", "layer.safetensors", "--data", data, "--json"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if missing:
+        assert done.returncode == 1
+        assert done.stderr.startswith("mole: nowhere is not there")
+        assert not (tmp_path / "review.png").exists()
+    else:
+        assert json.loads(done.stdout)["hostile"] is False
+        assert "pin down" in done.stderr
+        with Image.open(tmp_path / "review.png") as picture:
+            assert picture.width > 500

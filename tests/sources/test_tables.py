@@ -1,0 +1,296 @@
+"""Parquet files and saved Hugging Face data sets: real files, with the pixels that went into them."""
+
+import io
+import json
+import tempfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from mole.errors import SourceError
+from mole.sources.opening import open_source
+from mole.sources.source import BadSampleError
+
+ROWS = 4
+
+
+@pytest.fixture
+def pixels(rng):
+    return rng.integers(0, 256, (ROWS, 6, 7, 3), dtype=np.uint8)
+
+
+def png(pixels):
+    sink = io.BytesIO()
+    Image.fromarray(pixels).save(sink, "PNG")
+    return sink.getvalue()
+
+
+def structs(pixels):
+    return pa.array([{"bytes": png(image), "path": None} for image in pixels])
+
+
+def raw_bytes(pixels):
+    return pa.array([png(image) for image in pixels])
+
+
+def large_bytes(pixels):
+    return raw_bytes(pixels).cast(pa.large_binary())
+
+
+def tensors(pixels):
+    return pa.FixedShapeTensorArray.from_numpy_ndarray(pixels)
+
+
+def nested_lists(pixels):
+    return pa.array(pixels.tolist(), pa.list_(pa.list_(pa.list_(pa.uint8()))))
+
+
+def fixed_lists(pixels):
+    return pa.array(pixels.tolist(), pa.list_(pa.list_(pa.list_(pa.uint8(), 3), 7), 6))
+
+
+def write(path, **columns):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+
+
+def assert_pixels(split, pixels):
+    assert len(split) == len(pixels)
+    for index, image in enumerate(pixels):
+        values, axes = split.read(index)
+        assert (values.dtype, axes) == (np.uint8, "hwc")
+        np.testing.assert_array_equal(values, image)
+
+
+@pytest.mark.parametrize("column", [structs, raw_bytes, large_bytes, tensors, nested_lists, fixed_lists])
+def test_parquet(tmp_path, pixels, column):
+    path = tmp_path / "d.parquet"
+    write(path, image=column(pixels), label=[3, 0, 2, 1], site=list("abcd"))
+    source = open_source(str(path))
+    split = source.splits["train"]
+    assert (source.kind, source.classes, split.labels.tolist()) == ("parquet", None, [3, 0, 2, 1])
+    assert {name: values.to_pylist() for name, values in split.extra.items()} == {"site": list("abcd")}
+    assert_pixels(split, pixels)
+    assert split.name_of(1) == f"row 1 of {path} (train)"
+
+
+def test_tensors_with_channels_first(tmp_path, pixels):
+    chw = np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))
+    write(tmp_path / "d.parquet", image=tensors(chw))
+    values, axes = open_source(str(tmp_path / "d.parquet")).splits["train"].read(2)
+    assert axes == "chw"
+    np.testing.assert_array_equal(values, chw[2])
+
+
+def test_a_folder_of_parquet_files(tmp_path, pixels):
+    write(tmp_path / "data" / "train-00000-of-00002.parquet", image=structs(pixels[:1]), label=[1])
+    write(tmp_path / "data" / "train-00001-of-00002.parquet", image=structs(pixels[1:3]), label=[2, 3])
+    write(tmp_path / "data" / "test-00000-of-00001.parquet", image=structs(pixels[3:]), label=[0])
+    source = open_source(str(tmp_path))
+    assert source.splits["train"].labels.tolist() == [1, 2, 3]
+    assert_pixels(source.splits["train"], pixels[:3])
+    assert_pixels(source.splits["test"], pixels[3:])
+
+
+def test_only_the_label_in_use_is_no_further_column(tmp_path, pixels):
+    write(tmp_path / "d.parquet", image=structs(pixels), label=[0] * ROWS, target=[7] * ROWS)
+    assert list(open_source(str(tmp_path / "d.parquet")).splits["train"].extra) == ["target"]
+
+
+def test_a_large_file_is_not_in_memory_and_leaves_no_copy(tmp_path, rng, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    images = rng.integers(0, 256, (400, 100, 100, 3), dtype=np.uint8)
+    table = pa.table({"image": tensors(images), "image.id": range(400), "site": ["a"] * 400})
+    pq.write_table(table, tmp_path / "d.parquet", row_group_size=50)
+    del table
+    before = pa.total_allocated_bytes()
+    split = open_source(str(tmp_path / "d.parquet")).splits["train"]
+    for index in rng.permutation(400)[:50].tolist():
+        np.testing.assert_array_equal(split.read(index).values, images[index])
+    assert pa.total_allocated_bytes() - before < images.nbytes / 10
+    assert list((tmp_path / "scratch").iterdir()) == []  # the copy on disk has no name
+    assert split.extra["image.id"][7].as_py() == 7
+
+
+def test_a_column_is_read_when_it_is_asked_for(tmp_path, pixels):
+    write(tmp_path / "d.parquet", image=structs(pixels), site=list("abcd"))
+    source = open_source(str(tmp_path / "d.parquet"))
+    (tmp_path / "d.parquet").unlink()
+    split = source.splits["train"]
+    assert (len(split), list(split.extra)) == (ROWS, ["site"])
+    with pytest.raises(SourceError, match=r"d\.parquet cannot be read"):
+        split.read(0)
+
+
+def test_no_room_for_the_copy_is_one_sentence(tmp_path, pixels, monkeypatch):
+    write(tmp_path / "d.parquet", image=structs(pixels))
+    split = open_source(str(tmp_path / "d.parquet")).splits["train"]
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(SourceError, match="nowhere: No such file or directory; set TMPDIR"):
+        split.read(0)
+
+
+def test_the_image_is_found_by_name_among_several_columns(tmp_path, pixels):
+    digests = pa.array([b"x"] * ROWS)
+    boxes = pa.array([[[1.0, 2.0]]] * ROWS)
+    write(tmp_path / "d.parquet", digest=digests, boxes=boxes, image=structs(pixels))
+    assert_pixels(open_source(str(tmp_path / "d.parquet")).splits["train"], pixels)
+
+
+def refusal(path, named=None):
+    with pytest.raises(SourceError) as caught:
+        open_source(str(path))
+    assert str(named or path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+UNFIT = {
+    "no images": ({"label": [1]}, "no column of images"),
+    "lists that are no images": ({"objects": [[{"box": 1}]], "words": [["a"]]}, "no column of images"),
+    "two columns": (
+        {"left": [b"1"], "right": [b"2"]},
+        "several columns that could be images (left, right)",
+    ),
+    "labels of text": ({"image": [b"1"], "label": ["cat"]}, "'label' must hold a whole number"),
+    "labels with gaps": ({"image": [b"1", b"2"], "label": [1, None]}, "'label' must hold a whole number"),
+    "no rows": ({"image": pa.array([], pa.binary())}, "has no images"),
+}
+
+
+@pytest.mark.parametrize("case", UNFIT)
+def test_unfit_parquet(tmp_path, case):
+    columns, reason = UNFIT[case]
+    write(tmp_path / "d.parquet", **columns)
+    assert reason in refusal(tmp_path / "d.parquet")
+
+
+def test_parquet_files_that_differ(tmp_path, pixels):
+    write(tmp_path / "train-0.parquet", image=structs(pixels), label=[0] * ROWS)
+    write(tmp_path / "train-1.parquet", image=structs(pixels))
+    assert "differ in their columns" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("keep", [0, 3, -20])
+def test_cut_off_parquet(tmp_path, pixels, keep):
+    path = tmp_path / "d.parquet"
+    write(path, image=structs(pixels))
+    path.write_bytes(path.read_bytes()[:keep])
+    assert "not a readable Parquet file" in refusal(path)
+    assert "not a readable Parquet file" in refusal(tmp_path, named=path)
+
+
+BAD_CELLS = {
+    "an empty cell": pa.array([None], pa.struct({"bytes": pa.binary(), "path": pa.string()})),
+    "only a path": pa.array(
+        [{"bytes": None, "path": "1.png"}], pa.struct({"bytes": pa.binary(), "path": pa.string()})
+    ),
+    "no image": pa.array([b"hello"]),
+    "cut off": pa.array([png(np.zeros((40, 40), np.uint8))[:50]]),
+    "uneven": pa.array([[[1, 2], [3]]], pa.list_(pa.list_(pa.uint8()))),
+    "gaps": pa.array([[[1, 2], [3, None]]], pa.list_(pa.list_(pa.uint8()))),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CELLS)
+def test_bad_cells_are_bad_samples(tmp_path, case):
+    path = tmp_path / "d.parquet"
+    write(path, image=BAD_CELLS[case])
+    with pytest.raises(BadSampleError, match=f"^row 0 of {path} .train. cannot be used: it") as caught:
+        open_source(str(path)).splits["train"].read(0)
+    assert "\n" not in str(caught.value)
+
+
+# Saved data sets
+
+
+@pytest.fixture
+def datasets(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "huggingface"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    found = pytest.importorskip("datasets", reason="needs Hugging Face's datasets")
+    found.disable_progress_bars()
+    return found
+
+
+@pytest.fixture
+def saved(datasets, pixels):
+    """A data set with class names, from which the tests save what they need."""
+    features = datasets.Features(
+        {
+            "image": datasets.Image(),
+            "label": datasets.ClassLabel(names=["cat", "dog"]),
+            "site": datasets.Value("string"),
+        }
+    )
+    images = [Image.fromarray(image) for image in pixels]
+    columns = {"image": images, "label": [1, 0, 0, 1], "site": list("abcd")}
+    return datasets.Dataset.from_dict(columns, features=features)
+
+
+def test_a_saved_dataset(tmp_path, saved, pixels):
+    saved.save_to_disk(tmp_path / "d", num_shards=2)
+    source = open_source(str(tmp_path / "d"))
+    split = source.splits["train"]
+    assert (source.kind, source.classes, split.labels.tolist()) == (
+        "saved data set",
+        ("cat", "dog"),
+        [1, 0, 0, 1],
+    )
+    assert split.extra["site"].to_pylist() == list("abcd")
+    assert_pixels(split, pixels)
+
+
+def test_a_saved_dataset_dict(tmp_path, datasets, saved, pixels):
+    parts = {"train": saved.select(range(3)), "validation": saved.select([3])}
+    datasets.DatasetDict(parts).save_to_disk(tmp_path / "d")
+    source = open_source(str(tmp_path / "d"))
+    assert source.classes == ("cat", "dog")
+    assert {name: split.labels.tolist() for name, split in source.splits.items()} == {
+        "train": [1, 0, 0],
+        "validation": [1],
+    }
+    assert_pixels(source.splits["train"], pixels[:3])
+    assert_pixels(source.splits["validation"], pixels[3:])
+
+
+def test_a_dataset_with_its_rows_in_another_order(tmp_path, saved, pixels):
+    saved.select([2, 0]).save_to_disk(tmp_path / "d")
+    assert_pixels(open_source(str(tmp_path / "d")).splits["train"], pixels[[2, 0]])
+
+
+def test_arrays_in_a_saved_dataset(tmp_path, datasets, pixels):
+    features = datasets.Features({"image": datasets.Array3D((6, 7, 3), "uint8")})
+    datasets.Dataset.from_dict({"image": list(pixels)}, features=features).save_to_disk(tmp_path / "d")
+    assert_pixels(open_source(str(tmp_path / "d")).splits["train"], pixels)
+
+
+def test_cached_work_is_no_data(tmp_path, saved):
+    saved.save_to_disk(tmp_path / "d")
+    data = next((tmp_path / "d").glob("data-*.arrow"))
+    (tmp_path / "d" / "cache-1234.arrow").write_bytes(data.read_bytes())
+    assert open_source(str(tmp_path / "d")).count == ROWS
+
+
+def test_parquet_that_datasets_wrote(tmp_path, saved, pixels):
+    saved.to_parquet(tmp_path / "train.parquet")
+    source = open_source(str(tmp_path))
+    assert source.classes == ("cat", "dog")
+    assert_pixels(source.splits["train"], pixels)
+
+
+def test_damaged_saved_datasets(tmp_path, saved):
+    folder = tmp_path / "d"
+    saved.save_to_disk(folder)
+    data = next(folder.glob("data-*.arrow"))
+    data.write_bytes(data.read_bytes()[:-300])
+    assert "not a readable Arrow file" in refusal(folder, named=data)
+    data.unlink()
+    assert "not a readable Arrow file" in refusal(folder, named=data)
+    for state in ("{", "[]", "{}", json.dumps({"_data_files": [{"filename": "../elsewhere.arrow"}]})):
+        (folder / "state.json").write_text(state)
+        assert "is damaged" in refusal(folder, named=folder / "state.json")

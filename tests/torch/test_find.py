@@ -1,0 +1,222 @@
+"""The first layer is found by running the model; what cannot be replaced is refused with every reason."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+import mole
+from mole.errors import ParameterError, UnsupportedLayerError
+from mole.torch import attach, export_first_layer, find_first_layer
+
+
+class Net(nn.Module):
+    """Two layers under names that say nothing about their order, and a forward to be filled in."""
+
+    def __init__(self, forward, **modules: nn.Module) -> None:
+        super().__init__()
+        for name, module in modules.items():
+            self.add_module(name, module)
+        self._run = forward
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        return self._run(self, batch)
+
+
+def conv(inputs: int = 3, outputs: int = 4, **options) -> nn.Conv2d:
+    return nn.Conv2d(inputs, outputs, 3, **options)
+
+
+def reasons(model: nn.Module, shape=(3, 8, 8)) -> str:
+    with pytest.raises(UnsupportedLayerError) as caught:
+        export_first_layer(model, shape)
+    return " | ".join(caught.value.reasons)
+
+
+def test_order_of_attributes_does_not_matter():
+    model = Net(lambda net, x: net.a(net.b(x)), a=conv(4, 5), b=conv())
+    assert find_first_layer(model, (3, 8, 8)).name == "b"
+
+
+def test_modes_randomness_and_hooks_stay_as_they_were():
+    model = nn.Sequential(conv(), nn.Dropout(), nn.BatchNorm2d(4)).train()
+    model[1].eval()
+    state = torch.get_rng_state()
+    find_first_layer(model, (3, 8, 8))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert [module.training for module in model] == [True, False, True]
+    assert torch.equal(model[2].running_mean, torch.zeros(4))
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        lambda x: x,
+        lambda x: x.contiguous(memory_format=torch.channels_last),
+        lambda x: x.to(torch.float64).to(torch.float32),
+        lambda x: x.clone().detach(),
+        lambda x: x.unsqueeze(0).squeeze(0),
+        lambda x: F.pad(x, (1, 0, 0, 2)),
+        lambda x: F.pad(x, (1, 1)),
+        lambda x: F.pad(x, ()),
+    ],
+)
+def test_what_keeps_the_input_is_seen_through(prepare, rng):
+    """Shape, precision, memory and zero padding do not hide the input from the first layer."""
+    model = Net(lambda net, x: net.stem(prepare(x)), stem=conv(stride=2, padding=1))
+    layer = export_first_layer(model, (3, 8, 8))
+    key = mole.MorphKey.generate((3, 8, 8))
+    images = rng.normal(size=(2, 3, 8, 8)).astype(np.float32)
+    with torch.no_grad():
+        expected = model(torch.from_numpy(images))[:, key.channel_order(4)]
+        attach(model, mole.augment(layer, key))
+        features = model(torch.from_numpy(mole.morph(images, key)))
+    assert torch.allclose(features, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Net(lambda n, x: n.a(x) + n.b(x), a=conv(), b=conv()), "several layers: a, b"),
+        (Net(lambda n, x: n.a(x).mean() + x.mean(), a=conv()), "the input goes through mean"),
+        (Net(lambda n, x: n.a((x - 0.5) / 0.5), a=conv()), "goes through sub in"),
+        (Net(lambda n, x: n.a(x.mul_(2)), a=conv()), "goes through mul_"),
+        (Net(lambda n, x: n.a(x.permute(0, 1, 3, 2)), a=conv()), "goes through permute"),
+        (Net(lambda n, x: n.a(x[..., 1:]), a=conv()), "goes through slice"),
+        (Net(lambda n, x: n.a(F.pad(x, (1, 1), value=1.0)), a=conv()), "goes through constant_pad_nd"),
+        (Net(lambda n, x: n.a(F.pad(x, (-1, 1))), a=conv()), "goes through constant_pad_nd"),
+        (Net(lambda n, x: n.a(n.a(x)), a=conv(3, 3)), "a is also used on something other"),
+        (nn.Sequential(nn.BatchNorm2d(3), conv()), r"native_batch_norm in 0 \(BatchNorm2d\)"),
+        (nn.Sequential(nn.ConvTranspose2d(3, 4, 3)), r"convolution in 0 \(ConvTranspose2d\)"),
+        (nn.Sequential(conv(padding=1, padding_mode="circular")), "'circular', and only 'zeros'"),
+        (conv(), "bare layer"),
+        (nn.Sequential(nn.Linear(8, 4)), "takes 8 elements and a sample .* has 192"),
+        (Net(lambda n, x: n.a(x.reshape(-1, 3, 4, 16)), a=conv()), "something else than its weights"),
+        (nn.Sequential(nn.Conv2d(4, 4, 3)), "to have 4 channels"),
+        (Net(lambda n, x: n.a(x.flip(-1) if n.training else x), a=conv()), "goes through flip"),
+        (nn.Sequential(nn.Flatten(), nn.Dropout(), nn.Linear(192, 4)), r"in 1 \(Dropout\)"),
+        (Net(lambda n, x: n.a(x.long().float()), a=conv()), "goes through _to_copy"),
+        (
+            Net(lambda n, x: F.linear(n.a(x.flatten(1)), n.a.weight.t()), a=nn.Linear(192, 192)),
+            "weight of a is also used elsewhere",
+        ),
+        (Net(lambda n, x: n.a(F.pad(x, (1, 1)).unsqueeze(1)), a=nn.Conv3d(1, 2, 3)), "changes its shape"),
+    ],
+)
+def test_what_cannot_be_replaced_is_refused_with_its_reason(model, words):
+    import re
+
+    assert re.search(words, reasons(model))
+
+
+def test_all_reasons_come_at_once():
+    model = Net(lambda n, x: n.a(x) + n.b(x) + x.mean() + x.std(), a=conv(), b=conv())
+    assert reasons(model).count("|") == 2
+
+
+def test_a_layer_with_a_forward_of_its_own_is_refused():
+    class Standardised(nn.Conv2d):
+        def forward(self, batch: torch.Tensor) -> torch.Tensor:
+            return F.conv2d(batch, self.weight - self.weight.mean(), self.bias)
+
+    assert "computes something else" in reasons(nn.Sequential(Standardised(3, 4, 3)))
+    assert "computes something else" in reasons(nn.Sequential(Standardised(3, 64, 7)))
+
+
+def test_attach_refuses_what_export_refuses():
+    layer = export_first_layer(nn.Sequential(conv(padding=1)), (3, 8, 8))
+    augmented = mole.augment(layer, mole.MorphKey.generate((3, 8, 8)))
+    with pytest.raises(UnsupportedLayerError, match="'circular'"):
+        attach(nn.Sequential(conv(padding=1, padding_mode="circular")), augmented)
+
+
+def test_what_only_looks_at_the_shape_is_no_use_of_the_input():
+    model = Net(lambda net, x: net.a(x) + torch.zeros_like(x).sum(), a=conv())
+    assert find_first_layer(model, (3, 8, 8)).name == "a"
+
+
+def test_models_are_found_out_under_any_setting():
+    model = nn.Sequential(nn.Flatten(), nn.Linear(192, 4))
+    with torch.inference_mode():
+        assert find_first_layer(model, (3, 8, 8)).name == "1"
+    with torch.device("meta"):
+        assert find_first_layer(model, (3, 8, 8)).name == "1"
+
+
+def test_a_layer_that_gives_no_tensor_is_refused():
+    class Pair(nn.Conv2d):
+        def forward(self, batch: torch.Tensor) -> tuple[torch.Tensor, int]:
+            return super().forward(batch), 1
+
+    model = Net(lambda net, x: net.a(x)[0], a=Pair(3, 4, 3))
+    assert "something other than a tensor" in reasons(model)
+
+
+def test_a_layer_under_two_names_is_replaced_under_both():
+    stem = conv()
+    model = Net(lambda net, x: net.body(x), stem=stem, body=nn.Sequential(stem, nn.ReLU()))
+    key = mole.MorphKey.generate((3, 8, 8))
+    module = attach(model, mole.augment(export_first_layer(model, (3, 8, 8)), key))
+    assert model.stem is module
+    assert model.body[0] is module
+
+
+def test_a_layer_that_is_no_attribute_cannot_be_replaced():
+    stem = conv()
+    model = Net(lambda net, x: stem(x), shown=stem)
+    augmented = mole.augment(export_first_layer(model, (3, 8, 8)), mole.MorphKey.generate((3, 8, 8)))
+    with pytest.raises(UnsupportedLayerError):
+        attach(model, augmented)
+    assert model.shown is stem
+
+
+def test_half_precision_models_are_exported_in_32_bits():
+    layer = export_first_layer(nn.Sequential(conv()).bfloat16(), (3, 8, 8))
+    assert layer.weight.dtype == np.float32
+
+
+def test_the_normalisation_travels_with_the_layer():
+    layer = export_first_layer(nn.Sequential(conv()), (3, 8, 8), mean=[0.1, 0.2, 0.3], std=[0.4, 0.5, 0.6])
+    assert layer.normalisation == mole.Normalisation((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    with pytest.raises(ParameterError, match="sequences of numbers"):
+        export_first_layer(nn.Sequential(conv()), (3, 8, 8), mean=0.5, std=0.5)
+    with pytest.raises(ParameterError, match="both mean and std"):
+        export_first_layer(nn.Sequential(conv()), (3, 8, 8), mean=[0.1, 0.2, 0.3])
+
+
+@st.composite
+def modules(draw: st.DrawFn) -> tuple[nn.Module, tuple[int, ...]]:
+    axes = draw(st.integers(1, 3))
+    groups = draw(st.integers(1, 2))
+    kernel = draw(st.integers(1, 3))
+    same = draw(st.booleans())
+    kind = (nn.Conv1d, nn.Conv2d, nn.Conv3d)[axes - 1]
+    module = kind(
+        2 * groups,
+        3 * groups,
+        kernel,
+        stride=1 if same else draw(st.integers(1, 2)),
+        padding="same" if same else draw(st.sampled_from([0, 1, "valid"])),
+        dilation=draw(st.integers(1, 2)),
+        groups=groups,
+        bias=draw(st.booleans()),
+    )
+    sides = draw(st.lists(st.integers(5, 7), min_size=axes, max_size=axes))
+    return nn.Sequential(module), (2 * groups, *sides)
+
+
+@given(case=modules())
+def test_every_convolution_of_torch_is_exported_as_it_is(case):
+    model, shape = case
+    layer = export_first_layer(model, shape)
+    batch = torch.randn(2, *shape, dtype=torch.float64)
+    with torch.no_grad():
+        expected = model.double()(batch).numpy()
+    features = mole.roll(mole.unroll(batch.numpy()) @ mole.layer_matrix(layer), layer.output_shape)
+    if layer.bias is not None:
+        features = features + layer.bias.reshape(-1, *(1,) * len(layer.output_grid))
+    assert np.allclose(features, expected, atol=1e-6)
