@@ -12,14 +12,53 @@
     │   └── DeliveryError      ... of a delivery
     └── MissingExtraError      an optional part that is not installed
 
-A message says what was wrong, where, and what to do; it never shows a secret.
+    MoleWarning                something that works, and should not go unnoticed
+
+A message says what was wrong, where, and what to do; it never shows a secret. Where a parameter would help,
+the error carries it as `advice`: Python shows `resize="crop"`, and the command line `--resize crop`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+Advice = Mapping[str, str | bool | tuple[str, ...] | None]
+"""Parameters that would help, each with a value, several to choose from, or None for the user's own."""
 
 
 class MoleError(Exception):
-    """The root: catch this to catch everything that Morphed Learning raises on purpose."""
+    """The root: catch this to catch everything that Morphed Learning raises on purpose.
+
+    >>> print(MoleError("it is 28x28 and the layer takes 32x32", advice={"resize": ("crop", "stretch")}))
+    it is 28x28 and the layer takes 32x32: give resize="crop" or resize="stretch"
+    """
+
+    def __init__(self, message: str = "", *, advice: Advice | None = None) -> None:
+        self.message = message
+        self.advice = dict(advice or {})
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return with_advice(self.message, [_in_python(name, value) for name, value in self.advice.items()])
+
+
+def with_advice(message: str, hints: Sequence[str]) -> str:
+    """A message, and what to give.
+
+    >>> with_advice("the key is encrypted", ["--identity"])
+    'the key is encrypted: give --identity'
+    """
+    return f"{message}: give {' and '.join(hints)}" if hints else message
+
+
+def _in_python(name: str, value: str | bool | tuple[str, ...] | None) -> str:
+    if value is None:
+        return f"{name}=..."
+    if isinstance(value, bool):
+        return f"{name}={value}"
+    return " or ".join(f'{name}="{one}"' for one in ((value,) if isinstance(value, str) else value))
+
+
+class MoleWarning(UserWarning):
+    """Something that works, and that the user should know before going on."""
 
 
 class ParameterError(MoleError):

@@ -38,7 +38,7 @@ def test_whole_numbers_come_back_exactly(tmp_path, rng, numbers, layer):
     assert np.array_equal(found["x_train"], images)
     assert (found["x_test"] == 7).all()
     splits = Manifest.read(store).splits
-    assert (splits["train"].numbers, splits["test"].numbers) == (dtype.name, "uint8")
+    assert (splits["train"].source_dtype, splits["test"].source_dtype) == (dtype.name, "uint8")
 
 
 @pytest.mark.parametrize("numbers", ["uint32", "uint64"])

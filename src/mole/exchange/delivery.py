@@ -1,50 +1,143 @@
-"""The files of a delivery besides its manifest: names, and how each is written and read."""
+"""An opened delivery: what every reader of one asks, with or without the key.
 
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+    delivery = Delivery.open("delivery")
+    delivery.manifest.rows, delivery.has_layer
+    for shard in delivery.shards("train"): ...
 
+The manifest is read once, when the delivery is opened; everything else when it is asked for.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from mole.errors import DeliveryError
 from mole.exchange.encoding import Encoding
 from mole.exchange.layer_files import load_augmented_layer
 from mole.exchange.manifest import Manifest, SplitFacts
-from mole.exchange.shards import Shard, read_shard, shard_name
+from mole.exchange.probes import Probes, Witnesses, load_probes
+from mole.exchange.shards import Shard, ShardFile, shard_name
 from mole.scheme.augmented import AugmentedLayer
-from mole.storage.checked import load_checked, save_checked
-from mole.storage.stores import LocalStore, Store
+from mole.storage.checked import load_checked, write_checked
+from mole.storage.stores import LocalStore, Store, digest_of, local_copy, open_store
 
 AUGMENTED = "augmented-layer.safetensors"
 SCALES = "scales.safetensors"
 UNFINISHED = "unfinished.json"
 
 
-@contextmanager
-def local_copy(store: Store, name: str) -> Iterator[Path]:
-    """A path under which a file of the store can be read."""
-    if isinstance(store, LocalStore):
-        yield store.folder / name
-        return
-    with tempfile.TemporaryDirectory(prefix="mole-") as scratch:
-        path = Path(scratch) / name
-        path.write_bytes(store.read(name))
-        yield path
+@dataclass(frozen=True)
+class Delivery:
+    """A delivery in its place, and what its manifest says of it."""
 
+    store: Store
+    manifest: Manifest
 
-def load_delivered_layer(store: Store) -> AugmentedLayer:
-    """The augmented layer of a delivery."""
-    with local_copy(store, AUGMENTED) as path:
-        return load_augmented_layer(path)
+    @classmethod
+    def open(cls, place: "str | os.PathLike[str] | Store | Delivery") -> "Delivery":
+        """Open a finished delivery by its folder, URL or store; one that is open already stays as it is.
+
+        Raises:
+            DeliveryError: if nothing is there, it is no delivery or unfinished, or its manifest is damaged.
+        """
+        if isinstance(place, Delivery):
+            return place
+        store = open_store(os.fspath(place)) if isinstance(place, str | os.PathLike) else place
+        if isinstance(store, LocalStore) and not store.folder.exists():
+            raise DeliveryError(f"{store.label} is not there: give the folder of a delivery")
+        return cls(store, Manifest.read(store))
+
+    @property
+    def label(self) -> str:
+        """Its path or URL, which also opens it again."""
+        return self.store.label
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """How its rows are stored."""
+        return load_encoding(self.store, self.manifest.dtype)
+
+    @property
+    def has_layer(self) -> bool:
+        """Whether an augmented layer came with it; requests come without."""
+        return AUGMENTED in self.manifest.files
+
+    def layer(self) -> AugmentedLayer | None:
+        """The augmented layer, read anew each time because it is large; None where none came."""
+        if not self.has_layer:
+            return None
+        with local_copy(self.store, AUGMENTED) as path:
+            return load_augmented_layer(path)
+
+    def probes(self) -> tuple[Probes, Witnesses] | None:
+        """What shows that layer and data fit together; None where there is no layer."""
+        return load_probes(self.store, self.manifest) if self.has_layer else None
+
+    def split(self, name: str) -> SplitFacts:
+        """Rows and shards of a split; an error that lists the splits if there is none of that name."""
+        facts = self.manifest.splits.get(name)
+        if facts is None:
+            known = ", ".join(self.manifest.splits) or "none"
+            raise DeliveryError(f"{self.label} has no split '{name}': it has {known}")
+        return facts
+
+    @property
+    def main_split(self) -> str:
+        """The split that stands for the whole: 'train', or else the first."""
+        names = list(self.manifest.splits)
+        return "train" if "train" in names else names[0]
+
+    def shard_names(self, split: str | None = None) -> list[str]:
+        """The names of a split's shards, or of all shards in the order of the manifest."""
+        wanted = self.manifest.splits if split is None else {split: self.split(split)}
+        return [
+            shard_name(name, index, facts.shards)
+            for name, facts in wanted.items()
+            for index in range(facts.shards)
+        ]
+
+    def shard_files(self, split: str) -> list[ShardFile]:
+        """A split's shards as files, none of which is read yet."""
+        return [ShardFile(self.store, name) for name in self.shard_names(split)]
+
+    def shards(self, split: str) -> Iterator[Shard]:
+        """A split's shards, one by one."""
+        for file in self.shard_files(split):
+            yield file.read(self.manifest.input_shape, self.manifest.dtype)
+
+    def row_ids(self, split: str) -> list[str]:
+        """The id of every row of a split."""
+        return [row_id for file in self.shard_files(split) for row_id in file.row_ids()]
+
+    def labels(self, split: str) -> npt.NDArray[np.int64] | None:
+        """The label of every row of a split; None where it has none."""
+        found = [labels for file in self.shard_files(split) if (labels := file.labels()) is not None]
+        return np.concatenate(found) if found else None
+
+    def damaged(self, names: Sequence[str] | None = None) -> list[str]:
+        """Which of its files, or of those named, are not as they were made."""
+        files = self.manifest.files
+        looked_at = files if names is None else [name for name in names if name in files]
+        return [
+            name
+            for name in looked_at
+            if digest_of(self.store, name) != (files[name].sha256, files[name].bytes)
+        ]
 
 
 def save_encoding(store: Store, encoding: Encoding) -> None:
     """Write the scales of 8-bit data; other data has none."""
     if encoding.scales is not None:
         scales, metadata = encoding.scales, {"format": "mole-scales", "version": "1"}
-        store.make(SCALES, lambda path: save_checked(path, {"scales": scales}, metadata))
+        store.make(SCALES, lambda path: write_checked(path, {"scales": scales}, metadata))
 
 
 def load_encoding(store: Store, dtype: str) -> Encoding:
-    """The encoding of a delivery's data."""
+    """The encoding of data that is stored in this type."""
     if dtype != "int8":
         return Encoding(dtype)
     with local_copy(store, SCALES) as path:
@@ -52,7 +145,14 @@ def load_encoding(store: Store, dtype: str) -> Encoding:
     return Encoding(dtype, tensors["scales"])
 
 
-def shard_names(splits: Mapping[str, SplitFacts]) -> list[str]:
+# Until every reader takes a `Delivery`.
+def load_delivered_layer(store: Store) -> AugmentedLayer:
+    """The augmented layer of a delivery."""
+    with local_copy(store, AUGMENTED) as path:
+        return load_augmented_layer(path)
+
+
+def shard_names(splits: dict[str, SplitFacts]) -> list[str]:
     """The names of all shards, split by split."""
     return [
         shard_name(split, index, facts.shards)
@@ -63,8 +163,4 @@ def shard_names(splits: Mapping[str, SplitFacts]) -> list[str]:
 
 def read_shards(store: Store, manifest: Manifest, split: str) -> Iterator[Shard]:
     """The shards of a split, one by one."""
-    count = manifest.splits[split].shards
-    for index in range(count):
-        name = shard_name(split, index, count)
-        with store.open(name) as file:
-            yield read_shard(file, f"{store.label}/{name}", manifest.input_shape, manifest.dtype)
+    yield from Delivery(store, manifest).shards(split)

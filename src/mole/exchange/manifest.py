@@ -39,13 +39,27 @@ class SplitFacts:
         samples: how many the source has.
         rows: how many of them were delivered.
         shards: how many files they are in.
-        numbers: the number type that they had in the source; 'float32' where they had several.
+        source_dtype: the number type that they had in the source; 'float32' where they had several.
     """
 
     samples: int
     rows: int
     shards: int
-    numbers: str
+    source_dtype: str
+
+    def fields(self) -> dict[str, Any]:
+        """As they stand in the manifest, where the number type is called `numbers`."""
+        return {
+            "samples": self.samples,
+            "rows": self.rows,
+            "shards": self.shards,
+            "numbers": self.source_dtype,
+        }
+
+    @classmethod
+    def parse(cls, fields: dict[str, Any]) -> "SplitFacts":
+        """Undo `fields`."""
+        return cls(**{("source_dtype" if name == "numbers" else name): fields[name] for name in fields})
 
 
 @dataclass(frozen=True)
@@ -99,6 +113,7 @@ class Manifest:
     def write(self, store: Store) -> None:
         """Write it into its delivery, sealed."""
         content = {"format": FORMAT, "version": VERSION, "seal": BLANK, **asdict(self)}
+        content["splits"] = {name: facts.fields() for name, facts in self.splits.items()}
         text = json.dumps(content, indent=1).encode() + b"\n"
         store.write(NAME, text.replace(BLANK.encode(), hashlib.sha256(text).hexdigest().encode(), 1))
 
@@ -142,7 +157,7 @@ class Manifest:
                 "input_shape": check_shape(content["input_shape"]),
                 "output_shape": check_shape(content["output_shape"]),
                 "columns": tuple(content["columns"]),
-                "splits": {name: SplitFacts(**facts) for name, facts in content["splits"].items()},
+                "splits": {name: SplitFacts.parse(facts) for name, facts in content["splits"].items()},
                 "files": {name: FileFacts(**facts) for name, facts in content["files"].items()},
             },
             normalisation=None if normalisation is None else Normalisation(**normalisation),

@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import DeliveryError
-from mole.exchange.delivery import local_copy
 from mole.exchange.encoding import Encoding
 from mole.exchange.manifest import Manifest
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.shapes import Array, element_count
 from mole.storage.checked import load_checked, save_checked
-from mole.storage.stores import Store
+from mole.storage.stores import Store, local_copy
 
 NAME = "probes.safetensors"
 TENSORS = ("morphed", "features", "witness_shards", "witness_rows", "witness_positions", "witness_features")

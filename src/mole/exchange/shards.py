@@ -6,9 +6,10 @@ every byte of the values, is this very list.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,8 @@ from mole.storage.stores import Store
 
 RESERVED = ROW_ID, IMAGE, LABEL = ("row_id", "image", "label")
 TENSOR_VALUES = f"{IMAGE}.list.element"
-SHAPE, NUMBERS = b"shape", b"source_numbers"
+SHAPE, SOURCE_DTYPE = b"shape", b"source_numbers"
+T = TypeVar("T")
 MIXED = "float32"  # pixels from 0 to 1: what samples of several number types have in common
 
 
@@ -33,21 +35,21 @@ class Shard(NamedTuple):
         labels: their classes, if there are any.
         row_ids: their names.
         extra: further columns.
-        numbers: the number type that the samples had in the source; None in a shard without rows.
+        source_dtype: the number type that the samples had in the source; None in a shard without rows.
     """
 
     values: npt.NDArray[Any]
     labels: npt.NDArray[np.int64] | None
     row_ids: Sequence[str]
     extra: Mapping[str, Sequence[Any]]
-    numbers: str | None = None
+    source_dtype: str | None = None
 
 
 class ShardFacts(NamedTuple):
     """What the end of a shard's file tells: its rows, and the number type of their samples."""
 
     rows: int
-    numbers: str | None
+    source_dtype: str | None
 
 
 def shard_name(split: str, index: int, count: int) -> str:
@@ -65,7 +67,7 @@ def common_dtype(types: Sequence[str | None]) -> str:
     >>> common_dtype(["uint8", None, "uint8"]), common_dtype(["uint8", "uint16"])
     ('uint8', 'float32')
     """
-    known = {numbers for numbers in types if numbers is not None}
+    known = {dtype for dtype in types if dtype is not None}
     return known.pop() if len(known) == 1 else MIXED
 
 
@@ -83,8 +85,8 @@ def write_shard(shard: Shard, shape: Shape, path: Path) -> None:
     image = table.schema.get_field_index(IMAGE)
     tensor = table.schema.field(image).with_metadata({SHAPE: json.dumps(shape)})
     schema = table.schema.set(image, tensor)
-    if shard.numbers is not None:
-        schema = schema.with_metadata({NUMBERS: shard.numbers})
+    if shard.source_dtype is not None:
+        schema = schema.with_metadata({SOURCE_DTYPE: shard.source_dtype})
     # Morphed values do not compress. Parquet has no 8-bit type of its own and would store such values in
     # four bytes each, but a dictionary of 256 entries puts each into one.
     is_small = shard.values.dtype.itemsize == 1
@@ -98,45 +100,64 @@ def write_shard(shard: Shard, shape: Shape, path: Path) -> None:
     )
 
 
-def read_shard(file: IO[bytes], name: str, shape: Shape, dtype: str) -> Shard:
-    """The rows of a shard; an error that names it if it is not what its delivery promises."""
-    try:
-        table = pq.read_table(file)
+@dataclass(frozen=True)
+class ShardFile:
+    """A shard in its store: every reader of one asks here, and reads no more of it than it needs."""
+
+    store: Store
+    name: str
+
+    @property
+    def label(self) -> str:
+        """Its path or URL, for messages."""
+        return f"{self.store.label}/{self.name}"
+
+    def facts(self) -> ShardFacts:
+        """What the end of the file tells; the rest of it is not read."""
+
+        def facts(file: pq.ParquetFile) -> ShardFacts:
+            dtype = (file.schema_arrow.metadata or {}).get(SOURCE_DTYPE)
+            return ShardFacts(file.metadata.num_rows, None if dtype is None else dtype.decode())
+
+        return self._ask(facts)
+
+    def row_ids(self) -> list[str]:
+        """The ids of its rows."""
+        ids: list[str] = self._ask(lambda file: file.read(columns=[ROW_ID])[ROW_ID].to_pylist())
+        return ids
+
+    def labels(self) -> npt.NDArray[np.int64] | None:
+        """The labels of its rows; None where there are none."""
+        return self._ask(
+            lambda file: _labels(file.read(columns=[LABEL])) if LABEL in file.schema_arrow.names else None
+        )
+
+    def read(self, shape: Shape, dtype: str) -> Shard:
+        """All of it; an error that names it if it is not what its delivery promises."""
+        return self._ask(lambda file: self._shard(file.read(), shape, dtype))
+
+    def _shard(self, table: pa.Table, shape: Shape, dtype: str) -> Shard:
         field = table.schema.field(IMAGE)
         if tuple(json.loads((field.metadata or {}).get(SHAPE, b"[]"))) != shape:
-            raise DeliveryError(f"{name} does not hold tensors of shape {shape}: get it again")
+            raise DeliveryError(f"{self.label} does not hold tensors of shape {shape}: get it again")
         values = table[IMAGE].combine_chunks().flatten().to_numpy()
         values = values.reshape(len(table), element_count(shape))
-        labels = table[LABEL].to_numpy().astype(np.int64) if LABEL in table.column_names else None
-        ids = table[ROW_ID].to_pylist()
-    except (pa.ArrowException, KeyError, OSError, ValueError, TypeError, AttributeError) as error:
-        raise _unreadable(name, error) from None
-    if values.dtype.name != dtype:
-        raise DeliveryError(f"{name} holds {values.dtype} and its manifest says {dtype}: get it again")
-    extra = {name: table[name].to_pylist() for name in table.column_names if name not in RESERVED}
-    return Shard(values, labels, ids, extra)
+        if values.dtype.name != dtype:
+            raise DeliveryError(
+                f"{self.label} holds {values.dtype} and its manifest says {dtype}: get it again"
+            )
+        extra = {name: table[name].to_pylist() for name in table.column_names if name not in RESERVED}
+        labels = _labels(table) if LABEL in table.column_names else None
+        return Shard(values, labels, table[ROW_ID].to_pylist(), extra)
+
+    def _ask(self, question: Callable[[pq.ParquetFile], T]) -> T:
+        with self.store.open(self.name) as file:
+            try:
+                return question(pq.ParquetFile(file))
+            except (pa.ArrowException, KeyError, OSError, ValueError, TypeError, AttributeError) as error:
+                raise DeliveryError(f"{self.label} is not a readable shard: {error}") from None
 
 
-def shard_facts(store: Store, name: str) -> ShardFacts:
-    """What the end of a shard's file tells; the rest of it is not read."""
-    with store.open(name) as file:
-        try:
-            opened = pq.ParquetFile(file)
-            numbers = (opened.schema_arrow.metadata or {}).get(NUMBERS)
-            return ShardFacts(opened.metadata.num_rows, None if numbers is None else numbers.decode())
-        except (pa.ArrowException, OSError) as error:
-            raise _unreadable(f"{store.label}/{name}", error) from None
-
-
-def shard_row_ids(store: Store, name: str) -> list[str]:
-    """The ids of a shard's rows, without the rest of it."""
-    with store.open(name) as file:
-        try:
-            ids: list[str] = pq.ParquetFile(file).read(columns=[ROW_ID])[ROW_ID].to_pylist()
-        except (pa.ArrowException, KeyError, OSError) as error:
-            raise _unreadable(f"{store.label}/{name}", error) from None
-    return ids
-
-
-def _unreadable(name: str, error: Exception) -> DeliveryError:
-    return DeliveryError(f"{name} is not a readable shard: {error}")
+def _labels(table: pa.Table) -> npt.NDArray[np.int64]:
+    labels: npt.NDArray[np.int64] = table[LABEL].to_numpy().astype(np.int64)
+    return labels

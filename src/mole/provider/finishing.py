@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from mole.exchange.card import CARD, dataset_card
 from mole.exchange.delivery import UNFINISHED
 from mole.exchange.manifest import FileFacts, Manifest, SplitFacts
-from mole.exchange.shards import common_dtype, shard_facts
+from mole.exchange.shards import ShardFile, common_dtype
 from mole.provider.plan import Order
 from mole.provider.shard_maker import ShardJob
 from mole.storage.stores import digest_of
@@ -15,12 +15,12 @@ def count_rows(order: Order, jobs: Sequence[ShardJob]) -> dict[str, SplitFacts]:
     """Rows that are really there: some samples may have been skipped, in this run or an earlier one."""
     splits = {}
     for name, split in order.source.splits.items():
-        shards = [shard_facts(order.store, job.name) for job in jobs if job.split == name]
+        shards = [ShardFile(order.store, job.name).facts() for job in jobs if job.split == name]
         splits[name] = SplitFacts(
             samples=len(split),
             rows=sum(shard.rows for shard in shards),
             shards=len(shards),
-            numbers=common_dtype([shard.numbers for shard in shards]),
+            source_dtype=common_dtype([shard.source_dtype for shard in shards]),
         )
     return splits
 

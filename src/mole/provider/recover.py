@@ -10,7 +10,7 @@ import pyarrow as pa
 from mole.errors import DeliveryError
 from mole.exchange.delivery import load_encoding, read_shards
 from mole.exchange.manifest import Manifest
-from mole.exchange.shards import shard_name, shard_row_ids
+from mole.exchange.shards import ShardFile, shard_name
 from mole.progress import Progress, no_progress
 from mole.provider.keys import MorphKey
 from mole.scheme.shapes import roll
@@ -62,7 +62,7 @@ def row_table(store: Store, key: MorphKey, source: Source | None = None) -> pa.T
     columns: dict[str, list[Any]] = {name: [] for name in ("split", "index", "name", "row_id")}
     for split, facts in manifest.splits.items():
         shards = [shard_name(split, index, facts.shards) for index in range(facts.shards)]
-        ids = [row_id for name in shards for row_id in shard_row_ids(store, name)]
+        ids = [row_id for name in shards for row_id in ShardFile(store, name).row_ids()]
         for index, row_id in sorted(zip(source_places(key, manifest, split, ids), ids, strict=True)):
             columns["split"].append(split)
             columns["index"].append(index)
@@ -97,10 +97,10 @@ def _recovered(
     """Samples, labels and row ids of each shard of a split."""
     encoding = load_encoding(store, manifest.dtype)
     preparation = Preparation(manifest.input_shape, manifest.normalisation)
-    numbers = manifest.splits[split].numbers
+    dtype = manifest.splits[split].source_dtype
     for shard in read_shards(store, manifest, split):
         plain = roll(key.morphing.unmorph(encoding.decode(shard.values)), manifest.input_shape)
-        yield preparation.pixels(plain, numbers), shard.labels, shard.row_ids
+        yield preparation.pixels(plain, dtype), shard.labels, shard.row_ids
 
 
 def source_places(key: MorphKey, manifest: Manifest, split: str, ids: Sequence[str]) -> list[int]:

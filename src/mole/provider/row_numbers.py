@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from mole.exchange.manifest import SplitFacts
-from mole.exchange.shards import shard_name, shard_row_ids
+from mole.exchange.shards import ShardFile, shard_name
 from mole.provider.plan import Order
 from mole.provider.shard_maker import read_sample
 from mole.sources.source import BadSampleError
@@ -29,7 +29,7 @@ def skipped_samples(order: Order, splits: Mapping[str, SplitFacts]) -> tuple[Bad
 def _missing(order: Order, split: str, facts: SplitFacts) -> Iterator[int]:
     which = (order.delivery_id, split, facts.samples)
     names = [shard_name(split, index, facts.shards) for index in range(facts.shards)]
-    delivered = {row_id for name in names for row_id in shard_row_ids(order.store, name)}
+    delivered = {row_id for name in names for row_id in ShardFile(order.store, name).row_ids()}
     ids, indices = order.key.row_ids(*which), order.key.row_order(*which).tolist()
     for row_id, index in zip(ids, indices, strict=True):
         if row_id not in delivered:

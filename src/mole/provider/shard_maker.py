@@ -52,7 +52,7 @@ class PlainRows(NamedTuple):
 
     plain: Array
     positions: list[int]
-    numbers: set[str]
+    source_dtypes: set[str]
 
 
 class ShardMaker:
@@ -95,14 +95,14 @@ class ShardMaker:
         elements = element_count(self.input_shape)
         values = np.empty((job.rows, elements), encoding.dtype)
         positions: list[int] = []
-        numbers: set[str] = set()
+        dtypes: set[str] = set()
         for piece in job.pieces(max(1, PIECE_BYTES // (4 * elements))):
             rows = self.read(piece)
             filled = slice(len(positions), len(positions) + len(rows.plain))
             values[filled] = encoding.encode(self.morphed(rows))
             positions += rows.positions
-            numbers |= rows.numbers
-        return self._shard(job.split, values[: len(positions)], positions, numbers)
+            dtypes |= rows.source_dtypes
+        return self._shard(job.split, values[: len(positions)], positions, dtypes)
 
     def read(self, job: ShardJob) -> PlainRows:
         """Plain data of a shard's rows, in their secret order; without bad samples, if they are skipped."""
@@ -135,7 +135,7 @@ class ShardMaker:
         """Morphed rows before they are encoded, (b, elements)."""
         return unroll(self._key.morphing.morph(rows.plain))
 
-    def _shard(self, name: str, values: npt.NDArray[Any], positions: list[int], numbers: set[str]) -> Shard:
+    def _shard(self, name: str, values: npt.NDArray[Any], positions: list[int], dtypes: set[str]) -> Shard:
         split = self._source.splits[name]
         indices = self._orders[name][positions]
         return Shard(
@@ -146,7 +146,7 @@ class ShardMaker:
                 column: kept_values(split.extra[column], indices.tolist(), kind)
                 for column, kind in self._kept.items()
             },
-            numbers=common_dtype(tuple(numbers)) if numbers else None,
+            source_dtype=common_dtype(tuple(dtypes)) if dtypes else None,
         )
 
     def _read_all(self, split: Split, indices: list[int]) -> list[Any]:

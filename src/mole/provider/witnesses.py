@@ -6,7 +6,7 @@ import numpy as np
 
 from mole.exchange.encoding import LEVELS, Encoding
 from mole.exchange.probes import Probes, Witnesses, root_mean_square, tolerance
-from mole.exchange.shards import shard_row_ids
+from mole.exchange.shards import ShardFile
 from mole.provider.keys import MorphKey
 from mole.provider.shard_maker import ShardJob, ShardMaker
 from mole.scheme.convolution import features_of
@@ -52,7 +52,7 @@ class WitnessMaker:
             where = self._key.numbers(
                 f"witnesses/{self._maker.delivery_id}/{job.name}", POSITIONS, len(self._bias)
             )
-            for row_id in shard_row_ids(store, job.name)[:TRIES]:
+            for row_id in ShardFile(store, job.name).row_ids()[:TRIES]:
                 true = self._features(job, row_id, where, error)
                 if true is not None:
                     shards.append(number)

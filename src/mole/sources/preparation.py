@@ -83,7 +83,7 @@ class Preparation:
             scaled /= np.float32(np.iinfo(shaped.dtype).max)
         return scaled if self.normalisation is None else self.normalisation.apply(scaled)
 
-    def pixels(self, plain: Array, numbers: str = "uint8") -> npt.NDArray[Any]:
+    def pixels(self, plain: Array, dtype: str = "uint8") -> npt.NDArray[Any]:
         """Undo `plain`: samples, (b, *input_shape), in the number type that they had in the source.
 
         Whole numbers are rounded to the nearest, and so come back exactly as far as float32 can hold them.
@@ -92,13 +92,13 @@ class Preparation:
         values = plain.astype(np.float32)
         if self.normalisation is not None:
             values = self.normalisation.undo(values)
-        if np.dtype(numbers).kind != "u":
+        if np.dtype(dtype).kind != "u":
             return values
-        top = np.iinfo(numbers).max
+        top = np.iinfo(dtype).max
         exact: Array = values if top < 1 << 24 else values.astype(np.float64)
         largest = float(top) if int(float(top)) <= top else float(np.nextafter(float(top), 0))
         whole: npt.NDArray[Any] = np.clip(np.rint(exact * exact.dtype.type(top)), 0, largest)
-        return whole.astype(numbers)
+        return whole.astype(dtype)
 
     def _channels_first(self, values: npt.NDArray[Any], axes: str) -> npt.NDArray[Any]:
         if axes == "hw":

@@ -32,17 +32,25 @@ def save_checked(path: Path, tensors: Mapping[str, Array], metadata: Mapping[str
     """Write tensors and metadata, replacing a file of that name only when all is written."""
     if not path.parent.is_dir():
         raise LayerFileError(f"{path} cannot be written: the folder {path.parent} does not exist")
-    contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     try:
         with new_file(path) as temporary:
-            save_file(contiguous, temporary, metadata={**metadata, "sha256": BLANK})
-            position, digest = _digest(temporary, path)
-            with temporary.open("r+b") as file:
-                file.seek(position)
-                file.write(digest.encode())
-            temporary.chmod(0o666 & ~_umask())  # made to be handed over, not 0600
-    except (OSError, ValueError, SafetensorError) as error:
+            write_checked(temporary, tensors, metadata)
+    except OSError as error:
         raise LayerFileError(f"{path} cannot be written: {_reason(error)}") from None
+
+
+def write_checked(path: Path, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
+    """Write tensors and metadata to a path that nobody reads yet; the caller renames it."""
+    contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    try:
+        save_file(contiguous, path, metadata={**metadata, "sha256": BLANK})
+        position, digest = _digest(path, path)
+        with path.open("r+b") as file:
+            file.seek(position)
+            file.write(digest.encode())
+        path.chmod(0o666 & ~_umask())  # made to be handed over, not 0600
+    except (ValueError, SafetensorError) as error:
+        raise OSError(_reason(error)) from None
 
 
 def read_metadata(path: Path) -> dict[str, str]:

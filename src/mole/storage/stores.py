@@ -5,8 +5,8 @@ Files appear complete or not at all: beside and renamed on a disk, as one object
 
 import hashlib
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Protocol, TypeVar
 
@@ -58,6 +58,18 @@ def digest_of(store: Store, name: str) -> tuple[str, int]:
             digest.update(block)
             size += len(block)
     return digest.hexdigest(), size
+
+
+@contextmanager
+def local_copy(store: Store, name: str) -> Iterator[Path]:
+    """A path under which a file of the store can be read."""
+    if isinstance(store, LocalStore):
+        yield store.folder / name
+        return
+    with tempfile.TemporaryDirectory(prefix="mole-") as scratch:
+        path = Path(scratch) / name
+        path.write_bytes(store.read(name))
+        yield path
 
 
 class LocalStore:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from mole.errors import DeliveryError
 from mole.exchange.manifest import Manifest
-from mole.exchange.shards import LABEL, ROW_ID, read_shard, shard_name
+from mole.exchange.shards import LABEL, ROW_ID, ShardFile, shard_name
 from mole.storage.stores import Store, open_store
 
 Answer = TypeVar("Answer")
@@ -78,8 +78,7 @@ class ShardCache:
 
     def _read(self, index: int) -> Rows:
         store, name = self._opened(), self.names[index]
-        with store.open(name) as file:
-            shard = read_shard(file, f"{store.label}/{name}", self._shape, self._dtype)
+        shard = ShardFile(store, name).read(self._shape, self._dtype)
         return Rows(shard.values, shard.labels)
 
     def _ask(self, name: str, question: Callable[[Any], Answer]) -> Answer:
