@@ -1,58 +1,153 @@
-"""The application: its commands, and how errors reach the user."""
+"""The application: its commands, each loaded when it is called, and how errors reach the user."""
 
+import importlib
 import os
 import sys
-from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from mole._version import __version__
 from mole.cli import INTERRUPTED
-from mole.cli.analyze import analyze
-from mole.cli.audit import audit
-from mole.cli.check import recover, verify
-from mole.cli.deliver import deliver, morph
-from mole.cli.demo import demo
-from mole.cli.export_layer import export_layer
-from mole.cli.info import info
-from mole.cli.keygen import keygen
-from mole.cli.predict import predict
-from mole.cli.review import review
 from mole.cli.terminal import CallError, InterruptedWork, complain
-from mole.cli.train import train
 from mole.errors import MoleError
 
+PROVIDER, DEVELOPER, BOTH = "Data provider", "Model developer", "Both"
+LAYER, KEY = "--layer first-layer.safetensors", "--key provider.key"
+
+
+class Entry(NamedTuple):
+    """What the list of commands shows of one, without loading it, and where it is found.
+
+    Attributes:
+        panel: whose command it is.
+        module: the file of this package that has the function of that name.
+        summary: the first line of the function's docstring.
+        example: arguments that can be typed, for the end of its help.
+    """
+
+    panel: str
+    module: str
+    summary: str
+    example: str
+
+
+COMMANDS = {
+    "review": Entry(
+        PROVIDER,
+        "review",
+        "Show what a layer's features give away, before you augment it. Nothing leaves your machine.",
+        "first-layer.safetensors --data photos --out review.png",
+    ),
+    "keygen": Entry(
+        PROVIDER,
+        "keygen",
+        "Make a key. It stays with you: whoever has it can undo the morphing. A key is never overwritten.",
+        "first-layer.safetensors --data photos --out provider.key",
+    ),
+    "deliver": Entry(
+        PROVIDER,
+        "deliver",
+        "Morph your data and build the augmented layer. Call again to resume interrupted work.",
+        f"photos {LAYER} {KEY} --out delivery",
+    ),
+    "morph": Entry(
+        PROVIDER,
+        "deliver",
+        "Morph further data with the same key, for predictions: without labels and an augmented layer.",
+        f"new-photos {LAYER} {KEY} --out requests",
+    ),
+    "recover": Entry(
+        PROVIDER,
+        "check",
+        "Get the images back from a delivery, in the order of your data: arrays x_<split> and y_<split>.",
+        f"delivery {KEY} --out recovered.npz",
+    ),
+    "audit": Entry(
+        PROVIDER,
+        "audit",
+        "Attack a delivery with everything there is; write audit.json and a page to read, audit.html.",
+        f"delivery {KEY} {LAYER} --truth photos --out audit",
+    ),
+    "export-layer": Entry(
+        DEVELOPER,
+        "export_layer",
+        "Write the first layer of a trained network, for the data provider.",
+        "networks:resnet --weights model.pt --input-shape 3x32x32",
+    ),
+    "train": Entry(
+        DEVELOPER,
+        "train",
+        "Train a network on a delivery, with the augmented layer in the place of its first layer.",
+        "delivery --network small_resnet --epochs 10 --out model.safetensors",
+    ),
+    "predict": Entry(
+        DEVELOPER,
+        "predict",
+        "Run a trained network on morphed requests: a Parquet file of row ids, classes and probabilities.",
+        "model.safetensors requests --out predictions.parquet",
+    ),
+    "info": Entry(
+        BOTH,
+        "info",
+        "Show what a delivery, a layer, a key or a checkpoint holds; of a key, nothing that is secret.",
+        "first-layer.safetensors",
+    ),
+    "verify": Entry(
+        BOTH,
+        "check",
+        "Check every byte and row of a delivery, and that its layer fits its data. Needs no key.",
+        "delivery",
+    ),
+    "analyze": Entry(
+        BOTH,
+        "analyze",
+        "Tell what the paper promises for a first layer, what it costs, and what counting gives.",
+        f"{LAYER} --kappa 3 --model vgg16 --images 60000",
+    ),
+    "demo": Entry(
+        BOTH,
+        "demo",
+        "Play both roles on Fashion-MNIST: export, review, deliver, verify, train three ways, audit.",
+        "--out mole-demo",
+    ),
+}
+
+
+class Commands(TyperGroup):
+    """Lists every command by its entry, and loads the one that is called."""
+
+    def __init__(self, **settings: Any) -> None:
+        listed = {
+            name: TyperCommand(name, help=entry.summary, rich_help_panel=entry.panel)
+            for name, entry in COMMANDS.items()
+        }
+        super().__init__(**{**settings, "commands": listed})
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command that the arguments call, and those that are left for it."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed if name is None else load_command(name), rest
+
+
+def load_command(name: str) -> Any:
+    """A command with its options, from the function of its name."""
+    entry = COMMANDS[name]
+    function = getattr(importlib.import_module(f"mole.cli.{entry.module}"), name.replace("-", "_"))
+    alone = typer.Typer(add_completion=False)
+    alone.command(name, epilog=f"Example: mole {name} {entry.example}")(function)
+    return typer.main.get_command(alone)
+
+
 app = typer.Typer(
+    cls=Commands,
     help="Hand images over as morphed data. It is obfuscation, not encryption.",
     epilog="Example: mole demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # its tracebacks show local variables, and those may be secret
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-PROVIDER, DEVELOPER, BOTH = "Data provider", "Model developer", "Both"
-LAYER, KEY = "--layer first-layer.safetensors", "--key provider.key"
-
-
-def _add(panel: str, command: Callable[..., None], example: str) -> None:
-    """Put a command into its role's panel, with its example at the end of its help."""
-    name = command.__name__.replace("_", "-")
-    app.command(name, rich_help_panel=panel, epilog=f"Example: mole {name} {example}")(command)
-
-
-_add(PROVIDER, review, "first-layer.safetensors --data photos --out review.png")
-_add(PROVIDER, keygen, "first-layer.safetensors --data photos --out provider.key")
-_add(PROVIDER, deliver, f"photos {LAYER} {KEY} --out delivery")
-_add(PROVIDER, morph, f"new-photos {LAYER} {KEY} --out requests")
-_add(PROVIDER, recover, f"delivery {KEY} --out recovered.npz")
-_add(PROVIDER, audit, f"delivery {KEY} {LAYER} --truth photos --out audit")
-_add(DEVELOPER, export_layer, "networks:resnet --weights model.pt --input-shape 3x32x32")
-_add(DEVELOPER, train, "delivery --network small_resnet --epochs 10 --out model.safetensors")
-_add(DEVELOPER, predict, "model.safetensors requests --out predictions.parquet")
-_add(BOTH, info, "first-layer.safetensors")
-_add(BOTH, verify, "delivery")
-_add(BOTH, analyze, f"{LAYER} --kappa 3 --model vgg16 --images 60000")
-_add(BOTH, demo, "--out mole-demo")
 
 
 def _print_version(wanted: bool) -> None:
