@@ -5,17 +5,10 @@ import sys
 
 import pytest
 
+from imports import PROVIDERS_WORK
+
 HEAVY = ("torch", "pyarrow", "ray", "scipy", "transformers")
 
-PROVIDERS_WORK = """
-import numpy as np
-import mole
-layer = mole.FirstLayer.conv(np.ones((2, 1, 3, 3)), None, input_shape=(1, 6, 6))
-key = mole.MorphKey.generate(layer.input_shape)
-morphed = mole.morph(np.ones((2, 1, 6, 6)), key)
-mole.augment(layer, key).features(morphed)
-mole.unmorph(morphed, key)
-"""
 DEVELOPERS_WORK = """
 import pkgutil, importlib, mole.torch
 for module in pkgutil.walk_packages(mole.torch.__path__, "mole.torch."):

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_imports import PROVIDERS_WORK, REPORT
+
+from imports import PROVIDERS_WORK, REPORT
 
 ROOT = Path(__file__).parents[2]
 

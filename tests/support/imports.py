@@ -11,6 +11,16 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[2] / "src" / "mole"
 LAZY_NAMES = "_HOMES"
 
+PROVIDERS_WORK = """
+import numpy as np
+import mole
+layer = mole.FirstLayer.conv(np.ones((2, 1, 3, 3)), None, input_shape=(1, 6, 6))
+key = mole.MorphKey.generate(layer.input_shape)
+morphed = mole.morph(np.ones((2, 1, 6, 6)), key)
+mole.augment(layer, key).features(morphed)
+mole.unmorph(morphed, key)
+"""
+
 
 class Tree:
     """The modules below a copy of the package's folder, by dotted name."""
