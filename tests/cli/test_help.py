@@ -2,19 +2,20 @@
 
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from mole.cli.app import app
+from mole.cli.app import COMMANDS as ENTRIES
+from mole.cli.app import app, load_command
 from mole.cli.choices import CoreKind, Dtype, EngineName, LayerDtype, Mode, Resize
 from mole.exchange.encoding import DTYPES
 from mole.scheme.cores import CORE_KINDS
 from mole.sources.preparation import MODES, RESIZES
 
-GROUP = typer.main.get_command(app)
-COMMANDS = GROUP.commands
+COMMANDS = {name: load_command(name) for name in ENTRIES}
 ROLES = {
     "review", "keygen", "deliver", "morph", "recover", "export-layer", "train", "predict", "info", "verify",
     "analyze", "demo",
@@ -38,6 +39,19 @@ def test_an_example_stands_at_the_end_and_can_be_typed(name):
 def test_that_an_example_with_a_wrong_option_would_fail():
     with pytest.raises(Exception, match="No such option"):
         COMMANDS["verify"].make_context("verify", ["delivery", "--nonsense"])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_the_help_of_each_says(name):
+    summary, *_ = COMMANDS[name].help.splitlines()
+    assert summary == ENTRIES[name].summary
+
+
+def test_that_listing_the_commands_loads_none_of_them():
+    program = "import sys; from mole.cli.app import app; app(['--help'], standalone_mode=False); "
+    program += "print(sorted(name for name in sys.modules if name.startswith('mole.cli.')))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "['mole.cli.app', 'mole.cli.terminal']"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -5,9 +5,7 @@ import sys
 
 import pytest
 
-from imports import PROVIDERS_WORK
-
-HEAVY = ("torch", "pyarrow", "ray", "scipy", "transformers")
+from imports import HEAVY, PROVIDERS_WORK
 
 DEVELOPERS_WORK = """
 import pkgutil, importlib, mole.torch

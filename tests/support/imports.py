@@ -22,6 +22,10 @@ mole.unmorph(morphed, key)
 """
 
 
+HEAVY = ("torch", "pyarrow", "ray", "scipy", "transformers")
+REPORT = f"\nimport sys; print([name for name in {HEAVY} if name in sys.modules])"
+
+
 class Tree:
     """The modules below a copy of the package's folder, by dotted name."""
 

@@ -48,7 +48,7 @@ def deliver(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Morph your data and build the augmented layer. Interrupted work goes on with the same command."""
+    """Morph your data and build the augmented layer. Call again to resume interrupted work."""
     if ray_address is not None and engine is not EngineName.RAY:
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
     choices = {

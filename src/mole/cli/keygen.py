@@ -42,7 +42,7 @@ def keygen(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Make a key. It stays with you: who has it can undo the morphing. A key is never overwritten."""
+    """Make a key. It stays with you: whoever has it can undo the morphing. A key is never overwritten."""
     from mole.provider.ledger import keygen_warnings  # noqa: PLC0415  (loads what most calls do not need)
 
     kind = core or (CoreKind.ORTHOGONAL if data is None else CoreKind.WHITENED)
