@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint format test check benchmark analysis clean
+.PHONY: help setup demo lint format test explore check benchmark analysis clean
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,9 +30,16 @@ format: $(READY)  ## Format, and fix what the linter can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# A process for each core, and one thread in each: two libraries that both take all cores wait for each other.
+# A process for each core, up to what an ordinary memory holds, and one thread in each: two libraries that both
+# take all cores wait for each other.
+# One that dies is not replaced: the run ends, and red, where it would wait for ever.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses=8 --dist loadfile --max-worker-restart=0
+
 test: $(READY)  ## Run tests and doctests, warnings are errors
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+	$(PYTEST)
+
+explore: $(READY)  ## Run the property tests with new examples, and many more of them
+	$(PYTEST) -m hypothesis --hypothesis-profile=explore --timeout=3600
 
 check: lint test  ## Everything CI checks
 

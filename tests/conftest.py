@@ -1,15 +1,35 @@
 """What every test has."""
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from processors import prepare
+
+# The same examples in every run: a run must not be red by luck. `make explore` looks for new ones.
 settings.register_profile(
-    "mole", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "mole",
+    max_examples=200,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "explore",
+    settings.get_profile("mole"),
+    max_examples=2000,
+    derandomize=False,
+    print_blob=True,
 )
 settings.load_profile("mole")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    prepare(config)
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +43,13 @@ def browser() -> Iterator[object]:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield started
         started.close()
+
+
+@pytest.fixture(autouse=True)
+def torch_draws_the_same() -> None:
+    """Where PyTorch is loaded, a test that sets no seed gets the same numbers in every run, too."""
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 from torch.utils.data import TensorDataset
@@ -27,7 +27,7 @@ from mole.attacks.tools.channel_order import by_bias, by_row_space, by_statistic
 from mole.scheme.convolution import features_of
 from mole.torch import export_first_layer, train
 from mole.torch.networks import build_network, small_vgg
-from strategies import layer_cases
+from strategies import fewer_examples, layer_cases
 
 
 def same_features(delivery: Delivery, order: np.ndarray) -> bool:
@@ -189,7 +189,7 @@ class TestLayersWhoseRowSpaceShowsNothing:
 
 
 @given(case=layer_cases(), seed=st.integers(0, 2**32))
-@settings(max_examples=100)
+@fewer_examples(0.5)
 def test_random_layers_give_their_order_or_decline(case, seed):
     rng = np.random.default_rng(seed)
     delivery = Delivery(case.layer, case.batch, kappa=case.kappa, seed=seed_of(rng), dtype="float64")

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import mole
 from attackers import CORES, Delivery, cifar, fashion, needs_cifar, random_conv, seed_of
 from mole.attacks.known_image import _learned_layer, run
 from mole.attacks.tools.attack import NotApplicableError
-from strategies import layer_cases
+from strategies import fewer_examples, layer_cases
 
 
 def relative_error(images: np.ndarray, plain: np.ndarray) -> float:
@@ -71,7 +71,7 @@ def test_a_linear_layer_needs_as_many_as_an_image_has_numbers(rng):
 
 
 @given(case=layer_cases(), seed=st.integers(0, 2**32))
-@settings(max_examples=100)
+@fewer_examples(0.5)
 def test_kernels_are_learned_in_the_secret_order(case, seed):
     rng = np.random.default_rng(seed)
     layer = case.layer

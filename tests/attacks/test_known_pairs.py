@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mole
 from attackers import CORES, Delivery, cifar, fashion, needs_cifar, random_conv, seed_of
 from mole.attacks.known_pairs import run
+from strategies import fewer_examples
 
 
 def relative_error(images: np.ndarray, plain: np.ndarray) -> float:
@@ -32,7 +33,7 @@ def test_a_third_of_the_published_number_is_enough_at_kappa_3(rng, core):
 
 
 @given(seed=st.integers(0, 2**32), kappa=st.sampled_from([1, 2, 3, 4, 6]))
-@settings(max_examples=30)
+@fewer_examples(0.15)
 def test_pairs_are_counted_exactly(seed, kappa):
     """One pair fewer than ceil(q / kappa) is not enough; that many are."""
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mole
@@ -10,6 +10,7 @@ from attackers import CIFAR, CORES, Delivery, cifar, fashion, needs_cifar, rando
 from images import smooth_images
 from mole.attacks.tools.attack import NotApplicableError
 from mole.attacks.unknown_kernels import find_kernels, run
+from strategies import fewer_examples
 
 
 def explained(delivery: Delivery, weight: np.ndarray) -> float:
@@ -90,7 +91,7 @@ def test_every_kind_of_stride_one_convolution(rng, name):
 
 
 @given(seed=st.integers(0, 2**32), colours=st.integers(1, 3), spare=st.integers(2, 6))
-@settings(max_examples=30)
+@fewer_examples(0.15)
 def test_random_layers(seed, colours, spare):
     rng = np.random.default_rng(seed)
     layer = random_conv(rng, 4 * colours + spare, (colours, 12, 12), padding=1)

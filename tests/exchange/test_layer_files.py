@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
@@ -12,7 +12,7 @@ import mole
 from mole.errors import LayerFileError
 from mole.exchange.layer_files import load_augmented_layer, load_first_layer
 from mole.storage.checked import load_checked, save_checked
-from strategies import layer_cases
+from strategies import fewer_examples, layer_cases
 
 
 def assert_same(one, other):
@@ -42,7 +42,7 @@ def augmented(layer) -> mole.AugmentedLayer:
     return mole.augment(layer, mole.MorphKey.generate((3, 6, 7), kappa=2, insecure_seed=bytes(32)))
 
 
-@settings(max_examples=50)
+@fewer_examples(0.25)
 @given(case=layer_cases())
 def test_every_first_layer_comes_back(case, tmp_path_factory):
     path = tmp_path_factory.mktemp("layer") / "first-layer.safetensors"

@@ -47,7 +47,7 @@ def rows(folder: Path) -> dict[str, list]:
 
 
 def run(data: Path, out: Path, *, kill_after: float | None = None) -> tuple[float, bool]:
-    """Deliver in a process of its own; how long it took, and whether it was killed."""
+    """Deliver in a process of its own; how long it took, and whether it was killed at work."""
     arguments = [str(Path(__file__).parents[1] / "support"), str(data), str(out)]
     with subprocess.Popen([sys.executable, "-c", PROGRAM, *arguments], stdout=subprocess.PIPE) as process:
         process.stdout.readline()
@@ -63,14 +63,17 @@ def run(data: Path, out: Path, *, kill_after: float | None = None) -> tuple[floa
 
 def test_a_delivery_survives_twenty_kills(tmp_path):
     data = write_npz(tmp_path / "data.npz", train=1500, test=300)
-    undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
+    undisturbed, disturbed = tmp_path / "undisturbed", [tmp_path / "disturbed-0"]
     duration, _ = run(data, undisturbed)
     rng = random.Random(4)
-    kills = sum(run(data, disturbed, kill_after=rng.uniform(0, duration / 8))[1] for _ in range(KILLS))
-    run(data, disturbed)
-    assert kills >= KILLS / 2, "most kills must hit a process at work"
+    for _ in range(KILLS):
+        # One that is done before it can be killed makes room for another: a machine may get faster.
+        while not run(data, disturbed[-1], kill_after=rng.uniform(0, duration / 8))[1]:
+            disturbed.append(tmp_path / f"disturbed-{len(disturbed)}")
+    run(data, disturbed[-1])
     assert len(rows(undisturbed)) == 1800
-    assert rows(disturbed) == rows(undisturbed)
-    assert LocalStore(disturbed).names() == LocalStore(undisturbed).names()
-    assert not list(disturbed.rglob("*.part"))
-    assert all(check.holds for check in verify(LocalStore(disturbed)))
+    for folder in disturbed:
+        assert rows(folder) == rows(undisturbed)
+        assert LocalStore(folder).names() == LocalStore(undisturbed).names()
+        assert not list(folder.rglob("*.part"))
+        assert all(check.holds for check in verify(LocalStore(folder)))

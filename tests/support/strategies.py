@@ -5,12 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
+from hypothesis import settings
 from hypothesis import strategies as st
 
 import mole
 
 CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 MAX_SIDE = {1: 24, 2: 8, 3: 4}
+
+
+def fewer_examples(share: float) -> settings:
+    """For a test whose examples take long: a share of what others get, in every profile."""
+    return settings(max_examples=round(share * settings.default.max_examples))
 
 
 @dataclass

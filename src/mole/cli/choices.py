@@ -1,12 +1,12 @@
 """Options with a few possible values: typer lists them in the help, and refuses others."""
 
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Annotated
 
 import typer
 
 
-class Dtype(str, Enum):
+class Dtype(StrEnum):
     """How morphed values are stored."""
 
     FLOAT32 = "float32"
@@ -14,28 +14,28 @@ class Dtype(str, Enum):
     INT8 = "int8"
 
 
-class LayerDtype(str, Enum):
+class LayerDtype(StrEnum):
     """How an augmented layer is stored."""
 
     FLOAT32 = "float32"
     FLOAT16 = "float16"
 
 
-class Mode(str, Enum):
+class Mode(StrEnum):
     """Colours that images are converted to."""
 
     L = "L"
     RGB = "RGB"
 
 
-class Resize(str, Enum):
+class Resize(StrEnum):
     """How images are brought to size."""
 
     CROP = "crop"
     STRETCH = "stretch"
 
 
-class CoreKind(str, Enum):
+class CoreKind(StrEnum):
     """Kinds of core."""
 
     ORTHOGONAL = "orthogonal"
@@ -43,7 +43,7 @@ class CoreKind(str, Enum):
     GAUSSIAN = "gaussian"
 
 
-class EngineName(str, Enum):
+class EngineName(StrEnum):
     """Where shards are made."""
 
     LOCAL = "local"

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ def record(key_path: Path, manifest: Manifest, skipped: Sequence[str] = ()) -> N
     if any(entry.delivery_id == manifest.delivery_id for entry in read_ledger(key_path)):
         return
     entry = Entry(
-        date=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
         delivery_id=manifest.delivery_id,
         key_fingerprint=manifest.key_fingerprint,
         layer_fingerprint=manifest.layer_fingerprint,

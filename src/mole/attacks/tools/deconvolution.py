@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg.lapack import dpocon, dpstrf
 
 from mole.attacks.tools.attack import NotApplicableError
 from mole.scheme.first_layer import FirstLayer
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAX_ELEMENTS = 12_288  # a Gram matrix of that side fills 1.2 GB
 RIDGES = (1e-10, 1e-8)  # of the mean diagonal element: keep solutions small where features say nothing
 NOTHING = 1e-9  # a pivot of the Gram matrix below this share of its mean says nothing new
-PLENTY = 1e-4  # above this share, no pivot is in doubt
+SOUND = 1e-7  # with a smallest eigenvalue above this share of the largest, no pivot is in doubt
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Factor:
                 factor = cho_factor(raised, overwrite_a=True, check_finite=False)
             except LinAlgError:
                 continue
-            return cls(_rank(gram, np.diag(factor[0]) ** 2, mean), factor)
+            return cls(_rank(gram, factor[0], mean), factor)
         raise NotApplicableError("this layer cannot be undone within the precision of the numbers at hand")
 
     def solve(self, rows: Array) -> Array:
@@ -51,9 +51,10 @@ class Factor:
         return np.asarray(cho_solve(self._factor, rows.T).T)
 
 
-def _rank(gram: Array, pivots: Array, mean: float) -> int:
-    """Rank of a Gram matrix; small pivots are not to be trusted unless they are taken in order of size."""
-    if pivots.min() > PLENTY * mean:
+def _rank(gram: Array, factor: Array, mean: float) -> int:
+    """Rank of a Gram matrix. Pivots tell it only if they are taken in order of size, which takes longer."""
+    reciprocal_condition, _ = dpocon(factor, np.abs(gram).sum(axis=0).max())
+    if reciprocal_condition > SOUND:
         return len(gram)
     return int(dpstrf(gram, tol=NOTHING * mean)[2])
 
