@@ -8,6 +8,8 @@ import pytest
 
 from processors import CANNOT, OLDER_INSTRUCTIONS, variables_for
 
+SUPPORT = Path(__file__).parents[1] / "support"
+
 DIES = """
 import os, signal
 os.kill(os.getpid(), signal.SIGILL)
@@ -70,7 +72,7 @@ def test_workers_are_told_and_do_not_try_themselves(tmp_path, monkeypatch, progr
     (tmp_path / "conftest.py").write_text(CONFTEST.format(program=counted))
     for name in ("test_one.py", "test_two.py"):
         (tmp_path / name).write_text(ONE_FILE.format(expected=expected))
-    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {Path(__file__).parents[1] / "support"}\n")
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {SUPPORT}\n")
     command = [
         sys.executable,
         "-m",
