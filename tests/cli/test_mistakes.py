@@ -106,13 +106,13 @@ MISTAKES = {
         NAN: [
             (
                 ["layer.safetensors", "--data", "nan.npz"],
-                "sample 0 of nan.npz:train cannot be used: it has a N",
+                "sample 0 of nan.npz:train cannot be used: pixels have a N",
             )
         ],
         SHAPE: [
             (
                 ["layer.safetensors", "--data", "large.npz"],
-                "sample 0 of large.npz:train cannot be used: it is 3x9x9 and the layer takes 3x8x8: add",
+                "sample 0 of large.npz:train cannot be used: it is 3x9x9 and the layer takes 3x8x8: give --",
             ),
         ],
         OUTPUT: [(["layer.safetensors", "--data", "data.npz"], None)],
@@ -201,7 +201,7 @@ MISTAKES = {
         EMPTY: [(["empty", *LAYER, *MINE], "empty is empty")],
         IMAGE: [(["photos", *LAYER, *MINE], "photos/cat/2.png cannot be used")],
         NAN: [(["nan.npz", *LAYER, *MINE], "NaN")],
-        SHAPE: [(["large.npz", *LAYER, *MINE], "3x9x9 and the layer takes 3x8x8: add --resize")],
+        SHAPE: [(["large.npz", *LAYER, *MINE], "3x9x9 and the layer takes 3x8x8: give --resize")],
         REST: [
             (["data.npz", *LAYER, *MINE, "--keep", "patient"], "no column 'patient'"),
             (["few.npz", *LAYER, *MINE, "--out", "delivery"], "delivery holds another delivery already"),
@@ -229,7 +229,7 @@ MISTAKES = {
         EMPTY: [(["empty", *LAYER, *MINE], "empty is empty")],
         IMAGE: [(["photos", *LAYER, *MINE], "photos/cat/2.png cannot be used")],
         NAN: [(["nan.npz", *LAYER, *MINE], "NaN")],
-        SHAPE: [(["large.npz", *LAYER, *MINE], "3x9x9 and the layer takes 3x8x8: add --resize")],
+        SHAPE: [(["large.npz", *LAYER, *MINE], "3x9x9 and the layer takes 3x8x8: give --resize")],
         OUTPUT: [(["data.npz", *LAYER, *MINE], None)],
     },
     "recover": {
@@ -337,7 +337,7 @@ MISTAKES = {
         PASSPHRASE: [
             (["locked.key", "--passphrase-file", "wrong.txt"], "the passphrase is wrong"),
             (["locked.key"], "locked.key needs a passphrase: give --passphrase-file"),
-            (["my.key"], "my.key is encrypted for age recipients: give an identity"),
+            (["my.key"], "my.key is encrypted for age recipients: give --identity"),
         ],
         EMPTY: [(["empty"], "empty has no manifest.json")],
         NAN: [(["nan-layer.safetensors"], "nan-layer.safetensors is damaged")],

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mole.errors import SourceError
+from mole.errors import Advice, SourceError
 
 Labels = npt.NDArray[np.int64]
 
@@ -29,10 +29,10 @@ class Sample(NamedTuple):
 class BadSampleError(SourceError):
     """One sample that cannot be read; `name` says which, for the provider's eyes only."""
 
-    def __init__(self, name: str, reason: str) -> None:
+    def __init__(self, name: str, reason: str, *, advice: Advice | None = None) -> None:
         self.name = name
         self.reason = reason
-        super().__init__(f"{name} cannot be used: {reason}")
+        super().__init__(f"{name} cannot be used: {reason}", advice=advice)
 
 
 class Split(Protocol):

@@ -36,13 +36,9 @@ def decrypt(content: bytes, *, passphrase: str | None, identities: Sequence[str]
     if not stanzas:
         raise KeyFileError(f"{name} is not a key (an age file), or it is cut off: use an undamaged copy")
     if "scrypt" in stanzas and not isinstance(passphrase, str):
-        raise KeyFileError(
-            f"{name} is protected by a passphrase: give it (passphrase=, or --passphrase-file)"
-        )
+        raise KeyFileError(f"{name} is protected by a passphrase", advice={"passphrase": None})
     if "scrypt" not in stanzas and not identities:
-        raise KeyFileError(
-            f"{name} is encrypted for age recipients: give an identity (identities=, or --identity)"
-        )
+        raise KeyFileError(f"{name} is encrypted for age recipients", advice={"identities": None})
     try:
         if "scrypt" in stanzas:
             return bytes(pyrage.passphrase.decrypt(content, passphrase))
@@ -100,7 +96,7 @@ def stanza_kinds(content: bytes) -> set[str]:
 
 
 def _recipient(text: str) -> "pyrage.x25519.Recipient | pyrage.ssh.Recipient":
-    # A bad recipient is never label: it may be an identity or a passphrase in the wrong place.
+    # A bad recipient is never shown: it may be an identity or a passphrase in the wrong place.
     text = str(text).strip()
     try:
         parser = pyrage.ssh.Recipient if text.startswith("ssh-") else pyrage.x25519.Recipient
