@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from mole.errors import SourceError
 from mole.sources.source import Source
 from mole.sources.tables import table_source
+from mole.storage.atomic import reason_of
 from mole.storage.locations import FileMark, Location, fingerprint
 
 SUFFIX = ".parquet"
@@ -168,6 +169,6 @@ def mapped(batches: Iterable[pa.RecordBatch], schema: pa.Schema, label: str) -> 
         return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
     except OSError as error:
         raise SourceError(
-            f"{label} cannot be unpacked into {tempfile.gettempdir()}: {error.strerror or error}; "
+            f"{label} cannot be unpacked into {tempfile.gettempdir()}: {reason_of(error)}; "
             "set TMPDIR to a folder with more room"
         ) from None

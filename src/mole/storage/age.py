@@ -8,6 +8,7 @@ from pathlib import Path
 import pyrage
 
 from mole.errors import KeyFileError, ParameterError
+from mole.storage.atomic import reason_of
 
 ARMOUR_START = b"-----BEGIN AGE ENCRYPTED FILE-----"
 BINARY_START = b"age-encryption.org/"
@@ -67,7 +68,7 @@ def read_limited(path: Path, limit: int, *, cut: bool = False) -> bytes:
         with path.open("rb") as file:
             content = file.read(limit + 1)
     except (OSError, ValueError) as error:
-        raise KeyFileError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
+        raise KeyFileError(f"{path} cannot be read: {reason_of(error)}") from None
     if len(content) > limit and not cut:
         raise KeyFileError(f"{path} is too large to be what a key needs: is it the right file?")
     return content[:limit]
