@@ -99,7 +99,7 @@ MISTAKES = {
         TYPE: [
             (["text.txt", "--data", "data.npz"], "text.txt is not a layer file"),
             (["my.key", "--data", "data.npz"], "my.key is a key, and a layer is needed here"),
-            (["layer.safetensors", "--data", "text.txt"], "text.txt is of no kind that can be read"),
+            (["layer.safetensors", "--data", "text.txt"], "text.txt is not of a kind that can be read"),
         ],
         EMPTY: [(["layer.safetensors", "--data", "empty"], "empty is empty")],
         IMAGE: [(["layer.safetensors", "--data", "photos"], "photos/cat/2.png cannot be used")],
@@ -125,7 +125,7 @@ MISTAKES = {
         ],
         TYPE: [
             (["text.txt", *FOR_ME], "text.txt is not a layer file"),
-            (["layer.safetensors", *FOR_ME, "--data", "text.txt"], "text.txt is of no kind"),
+            (["layer.safetensors", *FOR_ME, "--data", "text.txt"], "text.txt is not of a kind"),
         ],
         EMPTY: [(["layer.safetensors", *FOR_ME, "--data", "empty"], "empty is empty")],
         IMAGE: [(["layer.safetensors", *FOR_ME, "--data", "photos"], "photos/cat/2.png cannot be used")],
@@ -161,7 +161,7 @@ MISTAKES = {
             (["data.npz", *LAYER, "--key", "missing"], "missing cannot be read"),
         ],
         TYPE: [
-            (["text.txt", *LAYER, *MINE], "text.txt is of no kind that can be read"),
+            (["text.txt", *LAYER, *MINE], "text.txt is not of a kind that can be read"),
             (["cut.npz", *LAYER, *MINE], "cut.npz is not a readable .npz file"),
             (["data.npz", "--layer", "text.txt", *MINE], "text.txt is not a layer file"),
             (
@@ -220,7 +220,7 @@ MISTAKES = {
             (["data.npz", *LAYER, "--key", "missing"], "missing cannot be read"),
         ],
         TYPE: [
-            (["text.txt", *LAYER, *MINE], "text.txt is of no kind that can be read"),
+            (["text.txt", *LAYER, *MINE], "text.txt is not of a kind that can be read"),
             (["data.npz", "--layer", "text.txt", *MINE], "text.txt is not a layer file"),
             (["data.npz", *LAYER, "--key", "text.txt"], "text.txt is not a key"),
         ],

@@ -408,7 +408,7 @@ def bad_sample(path):
     with pytest.raises(BadSampleError) as caught:
         split.read(0)
     message = str(caught.value)
-    assert message.startswith(f"{path} (frame 0) cannot be used: it is no readable DICOM image (")
+    assert message.startswith(f"{path} (frame 0) cannot be used: it is not a readable DICOM image (")
     assert "\n" not in message
     return message
 
@@ -443,7 +443,9 @@ def test_frames_that_are_missing_at_the_end(tmp_path):
     path = save(tmp_path / "1.dcm", STORED, NumberOfFrames=2)
     split = open_source(str(path)).splits["train"]
     np.testing.assert_array_equal(split.read(0).values, full_range(STORED))
-    with pytest.raises(BadSampleError, match=r"1.dcm \(frame 1\) cannot be used: it is no readable DICOM"):
+    with pytest.raises(
+        BadSampleError, match=r"1.dcm \(frame 1\) cannot be used: it is not a readable DICOM"
+    ):
         split.read(1)
 
 

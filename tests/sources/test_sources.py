@@ -410,7 +410,7 @@ def test_a_folder_without_images(tmp_path):
 
 def test_a_file_of_another_kind(tmp_path, rng):
     (tmp_path / "notes.txt").write_text("no data set")
-    assert "of no kind that can be read" in refusal(tmp_path / "notes.txt")
+    assert "not of a kind that can be read" in refusal(tmp_path / "notes.txt")
     save_image(tmp_path / "1.png", rgb(rng))
     assert "give its folder" in refusal(tmp_path / "1.png")
 
@@ -487,12 +487,12 @@ def test_an_empty_split_is_left_out(tmp_path, rng):
 X = np.zeros((5, 8, 8), dtype=np.uint8)
 UNFIT = {
     "labels of the wrong length": ({"x_train": X, "y_train": np.arange(4)}, "5 samples and 4 labels"),
-    "one-hot labels": ({"x_train": X, "y_train": np.eye(5, dtype=int)}, "one whole number a sample"),
-    "float labels": ({"x_train": X, "y_train": np.arange(5.0)}, "one whole number a sample"),
+    "one-hot labels": ({"x_train": X, "y_train": np.eye(5, dtype=int)}, "one whole number per sample"),
+    "float labels": ({"x_train": X, "y_train": np.arange(5.0)}, "one whole number per sample"),
     "objects": ({"x_train": np.array([X, None], dtype=object)}, "arrays of objects"),
     "two sets of images": ({"photos": X, "masks": X}, "name one of them x_train"),
     "no images": ({"y_train": np.arange(5)}, "holds no array of images"),
-    "text": ({"x_train": np.array([["a", "b"]])}, "is no set of images"),
+    "text": ({"x_train": np.array([["a", "b"]])}, "is not a set of images"),
     "no samples": ({"x_train": X[:0]}, "has no images"),
 }
 
@@ -518,8 +518,8 @@ def test_unfit_npy(tmp_path):
     path = tmp_path / "x.npy"
     for array, reason in [
         (np.array([{}, []], dtype=object), "arrays of objects"),
-        (np.arange(5), "is no set of images"),
-        (np.array(["text"]), "is no set of images"),
+        (np.arange(5), "is not a set of images"),
+        (np.array(["text"]), "is not a set of images"),
     ]:
         np.save(path, array)
         assert reason in refusal(path)
@@ -656,7 +656,7 @@ def test_a_pickle_runs_no_code(tmp_path, cifar):
     folder.mkdir()
     batch = pickle.dumps({"data": cifar[0], "labels": cifar[1], "extra": Evil(trace)})
     (folder / "test_batch").write_bytes(batch)
-    assert "not a file of CIFAR's" in refusal(folder, named=folder / "test_batch")
+    assert "not one of CIFAR's files" in refusal(folder, named=folder / "test_batch")
     assert not trace.exists()
     pickle.loads(batch)
     assert trace.exists()  # so the test above could have failed

@@ -14,6 +14,12 @@ class Interrupted(BaseException):
     """As Ctrl-C is, not an Exception."""
 
 
+def stopped(context, stop, write):
+    with context as temporary:
+        write(temporary)
+        raise stop
+
+
 def names_in(folder):
     return sorted(path.name for path in folder.iterdir())
 
@@ -36,9 +42,8 @@ def test_a_file_appears_when_it_is_complete(tmp_path):
 def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, stop):
     path = tmp_path / "layer"
     path.write_bytes(b"old")
-    with pytest.raises(stop), new_file(path) as temporary:
-        temporary.write_bytes(b"half")
-        raise stop
+    with pytest.raises(stop):
+        stopped(new_file(path), stop, lambda temporary: temporary.write_bytes(b"half"))
     assert path.read_bytes() == b"old"
     assert names_in(tmp_path) == ["layer"]
 
@@ -73,9 +78,10 @@ def test_a_folder_appears_when_it_is_complete(tmp_path):
 
 @pytest.mark.parametrize("stop", [OSError, Interrupted])
 def test_a_folder_that_failed_leaves_nothing(tmp_path, stop):
-    with pytest.raises(stop), new_folder(tmp_path / "audit") as temporary:
-        (temporary / "page.html").write_text("private images")
-        raise stop
+    with pytest.raises(stop):
+        stopped(
+            new_folder(tmp_path / "audit"), stop, lambda folder: (folder / "page.html").write_text("half")
+        )
     assert names_in(tmp_path) == []
 
 

@@ -99,7 +99,7 @@ def test_missing_files(store, tmp_path):
 def test_no_name_leads_out_of_a_store(store, tmp_path, name):
     (tmp_path / "elsewhere").write_bytes(b"private")
     for ask in (store.read, store.open, store.remove, lambda name: store.write(name, b"")):
-        with pytest.raises(DeliveryError, match="use a name inside of it"):
+        with pytest.raises(DeliveryError, match="use a name inside it"):
             ask(name)
     assert (tmp_path / "elsewhere").read_bytes() == b"private"
 

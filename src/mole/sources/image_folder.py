@@ -1,8 +1,10 @@
-"""Which split and class each file of a folder belongs to, told by the folders it lies in.
+"""A folder of images: every file a sample, its split and class told by the folders that it lies in.
 
-photos/cat/1.png                 one split, 'train', classes cat, dog
-photos/train/cat/1.png           splits train and test (dev, val, ...), classes cat, dog
-photos/1.png                     one split without labels
+    photos/cat/1.png            one split, 'train', with classes cat, dog, ...
+    photos/train/cat/1.png      splits train and test (or val, dev, ...), with classes cat, dog, ...
+    photos/1.png                one split without labels
+
+DICOM files are arranged in the same way.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,57 +22,21 @@ SPLIT_NAMES = ("train", "test", "val", "valid", "validation", "dev")
 MAIN_NAMES = {"train", "test"}
 
 
-@dataclass(frozen=True)
-class Files:
-    """The files of a split, and the class of each, if they lie in class folders."""
-
-    paths: tuple[str, ...]
-    labels: Labels | None
-
-
-def arrange(folder: Location, paths: Iterable[str]) -> tuple[dict[str, Files], tuple[str, ...] | None]:
-    """Splits by name, and the names of the classes, if there are any.
-
-    A split may lack class folders that another has, as test sets often do.
-    """
-    above = {path: folder.inside(path).split("/")[:-1] for path in paths}
-    has_splits = _has_splits(folder, list(above.values()))
-    class_of: dict[str, dict[str, str | None]] = {}
-    for path, parts in above.items():
-        split = parts[0].lower() if has_splits else "train"
-        class_of.setdefault(split, {})[path] = next(iter(parts[1 if has_splits else 0 :]), None)
-    classes = tuple(sorted({name for files in class_of.values() for name in files.values() if name}))
-    splits = {split: _files(folder, class_of[split], classes) for split in sorted(class_of)}
-    return splits, classes or None
-
-
-def _has_splits(folder: Location, above: Sequence[Sequence[str]]) -> bool:
-    """Whether the first folders are splits; 'dev' alone is none, nor is 'train' among other classes."""
-    first = {parts[0].lower() if parts else "" for parts in above}
-    named, others = first & set(SPLIT_NAMES), first - set(SPLIT_NAMES)
-    if not others:
-        return bool(named & MAIN_NAMES) or "dev" not in named
-    has_classes = any(len(parts) > 1 and parts[0].lower() in named for parts in above)
-    if "" not in others and (named >= MAIN_NAMES or has_classes):
-        raise SourceError(
-            f"{folder.label} has folders named like splits ({', '.join(sorted(named))}) next to others "
-            f"({', '.join(sorted(others)[:3])}): put every image into a split's folder, or none"
-        )
-    return False
-
-
-def _files(folder: Location, class_of: Mapping[str, str | None], classes: tuple[str, ...]) -> Files:
-    outside = [path for path, name in class_of.items() if name is None]
-    if not outside:
-        number = {name: index for index, name in enumerate(classes)}
-        labels = [number[name] for name in class_of.values() if name is not None]
-        return Files(tuple(class_of), np.array(labels, dtype=np.int64))
-    if len(outside) < len(class_of):
-        raise SourceError(
-            f"{folder.child(outside[0]).label} lies outside of the class folders next to it: "
-            "put every image into one, or none"
-        )
-    return Files(tuple(class_of), None)
+def open_folder(folder: Location, files: Mapping[str, FileMark]) -> Source:
+    """A folder of images."""
+    images = {path: mark for path, mark in files.items() if path.lower().endswith(SUFFIXES)}
+    unread = [path for path in files if path.lower().endswith(OTHER_SUFFIXES)]
+    if not images:
+        raise SourceError(f"{folder.label} has no images ({', '.join(SUFFIXES)}): is it the right folder?")
+    arranged, classes = arrange(folder, images)
+    splits = {
+        name: FileSplit(folder, part.paths, part.labels, {"file_name": file_names(part.paths)})
+        for name, part in arranged.items()
+    }
+    return Source(
+        "image folder", splits, classes, fingerprint(folder, images),
+        decodes=True, unread=tuple(folder.child(path).label for path in unread),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -100,23 +66,59 @@ class FileSplit:
         return self.folder.child(self.paths[index]).label
 
 
-def open_folder(folder: Location, files: Mapping[str, FileMark]) -> Source:
-    """A folder of images."""
-    images = {path: mark for path, mark in files.items() if path.lower().endswith(SUFFIXES)}
-    unread = [path for path in files if path.lower().endswith(OTHER_SUFFIXES)]
-    if not images:
-        raise SourceError(f"{folder.label} has no images ({', '.join(SUFFIXES)}): is it the right folder?")
-    arranged, classes = arrange(folder, images)
-    splits = {
-        name: FileSplit(folder, files.paths, files.labels, {"file_name": file_names(files.paths)})
-        for name, files in arranged.items()
-    }
-    return Source(
-        "image folder", splits, classes, fingerprint(folder, images),
-        decodes=True, unread=tuple(folder.child(path).label for path in unread),
-    )  # fmt: skip
+@dataclass(frozen=True)
+class Files:
+    """The files of a split, and the class of each, if they lie in class folders."""
+
+    paths: tuple[str, ...]
+    labels: Labels | None
+
+
+def arrange(folder: Location, paths: Iterable[str]) -> tuple[dict[str, Files], tuple[str, ...] | None]:
+    """Splits by name, and the names of the classes, if there are any.
+
+    A split may lack class folders that another has, as test sets often do.
+    """
+    above = {path: folder.inside(path).split("/")[:-1] for path in paths}
+    has_splits = _has_splits(folder, list(above.values()))
+    class_of: dict[str, dict[str, str | None]] = {}
+    for path, parts in above.items():
+        split = parts[0].lower() if has_splits else "train"
+        class_of.setdefault(split, {})[path] = next(iter(parts[1 if has_splits else 0 :]), None)
+    classes = tuple(sorted({name for files in class_of.values() for name in files.values() if name}))
+    splits = {split: _files(folder, class_of[split], classes) for split in sorted(class_of)}
+    return splits, classes or None
 
 
 def file_names(paths: Sequence[str]) -> list[str]:
     """Names of files without their folders."""
     return [path.rsplit("/", 1)[-1] for path in paths]
+
+
+def _has_splits(folder: Location, above: Sequence[Sequence[str]]) -> bool:
+    """Whether the first folders are splits: 'dev' alone is a class, and so is 'train' among others."""
+    first = {parts[0].lower() if parts else "" for parts in above}
+    named, others = first & set(SPLIT_NAMES), first - set(SPLIT_NAMES)
+    if not others:
+        return bool(named & MAIN_NAMES) or "dev" not in named
+    has_classes = any(len(parts) > 1 and parts[0].lower() in named for parts in above)
+    if "" not in others and (named >= MAIN_NAMES or has_classes):
+        raise SourceError(
+            f"{folder.label} has folders named like splits ({', '.join(sorted(named))}) next to others "
+            f"({', '.join(sorted(others)[:3])}): put every image into a split's folder, or none"
+        )
+    return False
+
+
+def _files(folder: Location, class_of: Mapping[str, str | None], classes: tuple[str, ...]) -> Files:
+    outside = [path for path, name in class_of.items() if name is None]
+    if not outside:
+        number = {name: index for index, name in enumerate(classes)}
+        labels = [number[name] for name in class_of.values() if name is not None]
+        return Files(tuple(class_of), np.array(labels, dtype=np.int64))
+    if len(outside) < len(class_of):
+        raise SourceError(
+            f"{folder.child(outside[0]).label} lies outside the class folders next to it: "
+            "put every image into one, or none"
+        )
+    return Files(tuple(class_of), None)

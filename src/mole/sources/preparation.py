@@ -60,7 +60,7 @@ class Preparation:
             raise ParameterError(f"resizing '{self.resize}' is unknown: use {' or '.join(RESIZES)}")
         if (self.mode or self.resize) and len(self.input_shape) != 3:
             raise ParameterError(
-                f"the layer takes {'x'.join(map(str, self.input_shape))}, which is no image: "
+                f"the layer takes {'x'.join(map(str, self.input_shape))}, which is not an image: "
                 "leave out mode and resize"
             )
 

@@ -19,7 +19,8 @@ Labels = npt.NDArray[np.int64]
 class Sample(NamedTuple):
     """A sample as stored, and what its axes are.
 
-    Axes are 'hw', 'hwc' or 'chw'; 'either' for an array that could be 'chw' or 'hwc'; 'any' for no image.
+    Axes are 'hw', 'hwc' or 'chw'; 'either' for an array that could be 'chw' or 'hwc'; 'any' for what is
+    not an image.
     """
 
     values: npt.NDArray[Any]
@@ -94,7 +95,7 @@ def check_source(source: Source, path: str) -> Source:
         if split.labels is not None and len(split.labels) != len(split):
             raise SourceError(
                 f"{path}: split '{name}' has {len(split)} samples and {len(split.labels)} labels: "
-                "give one label a sample"
+                "give one label per sample"
             )
     return replace(source, splits={name: split for name, split in source.splits.items() if len(split)})
 

@@ -122,9 +122,9 @@ class Location:
         return self._ask("read", self._local_files if self.is_local else self._remote_files)
 
     def names(self) -> set[str]:
-        """Names inside of a folder of all its files, hidden or not, at this moment.
+        """Names of all files inside a folder, hidden or not, at this moment.
 
-        Where nothing is, there are none; a file has the empty name inside of it.
+        There are none where nothing is; a file holds just the empty name.
         """
         self._refresh()
         return set(
@@ -219,7 +219,7 @@ class Location:
 
 
 def fingerprint(place: Location, files: Mapping[str, FileMark]) -> str:
-    """A name for the files of a source: their names inside of it, sizes and marks; not where it lies."""
+    """A name for the files of a source: their names inside it, sizes and marks; not where it lies."""
     lines = "\n".join(f"{size} {mark} {place.inside(path)}" for path, (size, mark) in files.items())
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 

@@ -88,10 +88,10 @@ class FolderStore:
         self._file(name).remove()
 
     def _file(self, name: str) -> Location:
-        """Where a file lies, if not outside of the store: names also come from other people's manifests."""
+        """Where a file lies; never outside the store, because names also come from others' manifests."""
         path = PurePosixPath(name)
         if not path.parts or path.is_absolute() or ".." in path.parts:
-            raise DeliveryError(f"{self.label} cannot hold a file named '{name}': use a name inside of it")
+            raise DeliveryError(f"{self.label} cannot hold a file named '{name}': use a name inside it")
         return self._place.child(f"{self._place.path}/{name}")
 
 
