@@ -155,7 +155,7 @@ class FirstLayer:
     def plain(self, images: npt.NDArray[Any]) -> Array:
         """Plain data from images, (b, *input_shape), as a delivery of the same images holds it: float32.
 
-        Whole numbers without a sign are brought to a scale of 0 to 1, floats are on it already, and both
+        Unsigned integers are brought to a scale of 0 to 1, floats are taken to be on it already, and both
         are normalised if the developer said how.
         """
         if isinstance(images, np.ndarray) and images.shape[1:] != self.input_shape:

@@ -38,9 +38,9 @@ class Normalisation:
         object.__setattr__(self, "std", std)
 
     def apply(self, images: npt.NDArray[Any]) -> Array:
-        """Images, (b, channels, ...) of unsigned whole numbers or of floats from 0 to 1, normalised.
+        """Images, (b, channels, ...) of unsigned integers or of floats from 0 to 1, normalised.
 
-        Floats keep their type; whole numbers become float32.
+        Floats keep their type; integers become float32.
         """
         check_pixels(images, self)
         return self._applied(images)
@@ -93,7 +93,7 @@ def check_pixels(values: npt.NDArray[Any], normalisation: Normalisation | None) 
         raise ShapeError(f"images are a {type(values).__name__}, not a NumPy array: convert them first")
     if values.dtype.kind not in "uf":
         raise ShapeError(
-            f"pixels are {values.dtype}: give them as unsigned whole numbers, or as floats from 0 to 1"
+            f"pixels are {values.dtype}: give them as unsigned integers, or as floats from 0 to 1"
         )
     if values.dtype.kind == "u" or not values.size:
         return
@@ -108,7 +108,7 @@ def check_pixels(values: npt.NDArray[Any], normalisation: Normalisation | None) 
 
 
 def _from_zero_to_one(images: npt.NDArray[Any]) -> Array:
-    """A copy in row-major order: whole numbers divided by the largest of their type, floats unchanged."""
+    """A copy in row-major order: integers divided by the largest of their type, floats unchanged."""
     if images.dtype.kind == "f":
         return images.astype(images.dtype, order="C")
     scaled = images.astype(np.float32, order="C")

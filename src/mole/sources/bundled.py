@@ -70,7 +70,7 @@ def _resized(images: Pixels, shape: Shape) -> Pixels:
 
 
 def _crops(names: tuple[str, ...], shape: Shape, count: int, rng: np.random.Generator) -> Pixels:
-    """Random cut-outs, some of them mirrored, brought to size."""
+    """Random cut-outs, some of them mirrored, scaled to size."""
     import skimage.data  # noqa: PLC0415  (half a second)
 
     photos = [Image.fromarray(np.asarray(getattr(skimage.data, name)())).convert("RGB") for name in names]

@@ -59,7 +59,7 @@ class FileSplit:
         except ImageError as error:
             raise BadSampleError(place.label, str(error)) from None
         except SourceError as error:
-            raise BadSampleError(place.label, str(error).removeprefix(f"{place.label} ")) from None
+            raise BadSampleError(place.label, error.message.removeprefix(f"{place.label} ")) from None
 
     def name_of(self, index: int) -> str:
         """The file's name."""

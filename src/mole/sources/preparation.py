@@ -22,7 +22,7 @@ from mole.sources.source import BadSampleError, Sample, Source, Split, main_spli
 Mode = Literal["L", "RGB"]
 """What colours are converted to: grey, or red, green and blue."""
 Resize = Literal["crop", "stretch"]
-"""How an image is brought to size: filling it and cutting off the rest, or distorted."""
+"""How an image is brought to size: scaled to fill it with the rest cut off, or distorted."""
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 RESIZES: tuple[Resize, ...] = get_args(Resize)
@@ -126,7 +126,7 @@ class Preparation:
     def pixels(self, plain: Array, dtype: str = "uint8") -> npt.NDArray[Any]:
         """Undo `plain`: samples, (b, *input_shape), in the number type that they had in the source.
 
-        Whole numbers are rounded to the nearest, and so come back exactly as far as float32 can hold them.
+        Integers are rounded to the nearest, and so come back exactly as far as float32 can hold them.
         Floats come back as float32, whatever they were: more digits do not survive.
         """
         values = plain.astype(np.float32)

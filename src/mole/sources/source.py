@@ -58,7 +58,7 @@ class Split(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """A data set that was opened.
+    """An opened data set.
 
     Attributes:
         kind: what it is, in a word or two.
@@ -108,7 +108,7 @@ def without_labels(source: Source) -> Source:
 
 @dataclass(frozen=True)
 class _Unlabelled:
-    """A split of which nobody learns the classes."""
+    """A split whose classes nobody learns."""
 
     split: Split
     labels: None = None

@@ -18,7 +18,7 @@ IMAGES = ("image", "img", "images", "pixels", "x")
 
 
 class Table(Protocol):
-    """What is used of a table: that of pyarrow, or one that is on disk."""
+    """What is used of a table: pyarrow's own, or one that is on disk."""
 
     schema: pa.Schema
     num_rows: int

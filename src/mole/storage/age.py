@@ -63,14 +63,14 @@ def needs_passphrase(path: Path) -> bool:
 
 
 def read_limited(path: Path, limit: int, *, cut: bool = False) -> bytes:
-    """A file's bytes; one that is larger than it can be is cut, or refused."""
+    """A file's bytes; one above the limit is cut there, or refused."""
     try:
         with path.open("rb") as file:
             content = file.read(limit + 1)
     except (OSError, ValueError) as error:
         raise KeyFileError(f"{path} cannot be read: {reason_of(error)}") from None
     if len(content) > limit and not cut:
-        raise KeyFileError(f"{path} is too large to be what a key needs: is it the right file?")
+        raise KeyFileError(f"{path} is too large to be a key, or to open one: is it the right file?")
     return content[:limit]
 
 

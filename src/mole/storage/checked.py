@@ -32,7 +32,7 @@ _DIGEST = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 
 def save_checked(path: Path, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
-    """Write tensors and metadata, replacing a file of that name only when all is written."""
+    """Write tensors and metadata, replacing a file of that name only when everything is written."""
     if not path.parent.is_dir():
         raise LayerFileError(f"{path} cannot be written: the folder {path.parent} does not exist")
     try:
@@ -133,4 +133,4 @@ def _umask() -> int:
 
 
 def _damaged(path: Path) -> LayerFileError:
-    return LayerFileError(f"{path} is damaged: its checksum does not match: get an undamaged copy")
+    return LayerFileError(f"{path} is damaged (its checksum does not match): get an undamaged copy")

@@ -166,7 +166,7 @@ class Location:
             self._ask("written", lambda: self.filesystem.pipe_file(self.path, content))
 
     def remove(self) -> None:
-        """Take the file away, if it is there."""
+        """Remove the file, if it is there."""
 
         def remove() -> None:
             with suppress(FileNotFoundError):

@@ -42,7 +42,7 @@ class Store(Protocol):
         """A new file that a function writes to a path, complete or not at all."""
 
     def remove(self, name: str) -> None:
-        """Take a file away, if it is there."""
+        """Remove a file, if it is there."""
 
 
 def open_store(path: str) -> Store:
@@ -84,7 +84,7 @@ class FolderStore:
         self._file(name).make(write)
 
     def remove(self, name: str) -> None:
-        """Take a file away, if it is there."""
+        """Remove a file, if it is there."""
         self._file(name).remove()
 
     def _file(self, name: str) -> Location:
