@@ -8,7 +8,16 @@ import typer
 
 from mole.cli.choices import Dtype, EngineName, LayerDtype, ModeOption, ResizeOption, text_of
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.cli.terminal import CallError, JsonOption, QuietOption, progress_bar, say, show, when_interrupted
+from mole.cli.terminal import (
+    CallError,
+    JsonOption,
+    QuietOption,
+    in_options,
+    progress_bar,
+    say,
+    show,
+    when_interrupted,
+)
 from mole.exchange.layer_files import load_first_layer
 
 if TYPE_CHECKING:
@@ -164,7 +173,7 @@ class _Order:
         skipped = [bad.name for bad in delivered.skipped]
         record(self.key, manifest, skipped)
         for bad in delivered.skipped:
-            say(f"mole: skipped: {bad}", quiet=self.quiet)
+            say(f"mole: skipped: {in_options(bad)}", quiet=self.quiet)
         facts = {
             "delivery": self.out,
             "read as": source.kind,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from mole.provider.keys import MorphKey
 from mole.scheme.first_layer import FirstLayer
-from mole.sources.preparation import Preparation
+from mole.sources.preparation import Mode, Preparation, Resize
 from mole.sources.source import Source
 from mole.storage.stores import Store
 
@@ -26,8 +26,8 @@ class Options:
 
     dtype: str = "float32"
     layer_dtype: str | None = "float32"
-    mode: str | None = None
-    resize: str | None = None
+    mode: Mode | None = None
+    resize: Resize | None = None
     keep: tuple[str, ...] = ()
     skip_bad: bool = False
     class_names: bool = True
