@@ -107,7 +107,7 @@ class PlainTwin(Dataset):
     """The plain rows of a delivery, in the same order and shuffled alike."""
 
     def __init__(self, morphed, images, labels):
-        order = make_key().row_order(morphed.manifest.delivery_id, morphed.split, len(labels))
+        order = make_key().row_order(morphed.delivery.manifest.delivery_id, morphed.split, len(labels))
         plain = (images[order].astype(np.float32) / 255 - 0.5) / 0.25
         self.rows, self.sampler = (
             TensorDataset(torch.tensor(plain), torch.tensor(labels[order])),
