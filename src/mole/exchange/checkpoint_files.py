@@ -1,16 +1,17 @@
-"""What a checkpoint's file says about its network, for those who have no PyTorch (docs/format.md)."""
+"""Checkpoints as files: a network's tensors, and what it is, without PyTorch (docs/format.md)."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mole.errors import FileError, LayerFileError, MoleError
 from mole.scheme.shapes import Array, Shape, check_shape
-from mole.storage.checked import load_checked, read_metadata
+from mole.storage.checked import load_checked, read_metadata, save_checked
 
 CHECKPOINT, VERSION = "mole-checkpoint", "1"
+UNFINISHED = ".unfinished"
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,28 @@ class StoredCheckpoint(NamedTuple):
     augmented: Mapping[str, Any] | None
 
 
+def resume_path(checkpoint: Path) -> Path:
+    """Where a training keeps its state until its checkpoint can be written.
+
+    >>> str(resume_path(Path("model.safetensors")))
+    'model.safetensors.unfinished'
+    """
+    return checkpoint.with_name(checkpoint.name + UNFINISHED)
+
+
 def is_checkpoint(path: Path) -> bool:
     """Whether a file says that it is a checkpoint."""
     try:
         return read_metadata(path).get("format") == CHECKPOINT
     except LayerFileError:
         return False
+
+
+def write_checkpoint(path: Path, checkpoint: StoredCheckpoint) -> None:
+    """Write a checkpoint; a file of that name is replaced when all is written."""
+    fields = {**asdict(checkpoint.facts), "augmented": checkpoint.augmented}
+    metadata = {name: json.dumps(value) for name, value in fields.items()}
+    save_checked(path, checkpoint.state, {"format": CHECKPOINT, "version": VERSION, **metadata})
 
 
 def read_checkpoint(path: Path) -> StoredCheckpoint:
