@@ -11,7 +11,7 @@ from mole.errors import FileError, ParameterError
 from mole.torch import (
     save_checkpoint,
 )
-from mole.torch.models import load_model, load_weights
+from mole.torch.models import build_model, load_model, load_weights
 from mole.torch.networks import build_network
 
 FACTORIES = """
@@ -40,6 +40,20 @@ def test_a_model_by_the_name_of_its_factory():
     path = list(sys.path)
     assert load_model("my_factories:small", input_shape=SHAPE, classes=6)[1].out_features == 6
     assert sys.path == path
+
+
+@pytest.mark.usefixtures("factories")
+def test_a_model_is_built_in_or_from_a_factory_with_weights_if_there_are_some(tmp_path):
+    assert build_model("my_factories:small", (1, 8, 8), 6)[1].out_features == 6
+    assert build_model("small_vgg", SHAPE, 4)[-1].out_features == 4
+    known = network(seed=1)
+    torch.save(known.state_dict(), tmp_path / "weights.pt")
+    built = build_model("small_vgg", SHAPE, 4, tmp_path / "weights.pt")
+    assert all(torch.equal(tensor, known.state_dict()[name]) for name, tensor in built.state_dict().items())
+    with pytest.raises(FileError, match="does not fit the model"):
+        build_model("my_factories:small", (1, 8, 8), 6, tmp_path / "weights.pt")
+    with pytest.raises(ParameterError, match="no built-in network 'my_factories'"):
+        build_model("my_factories", (1, 8, 8), 6)
 
 
 @pytest.mark.usefixtures("factories")

@@ -36,6 +36,18 @@ def test_predictions(setting, trained, tmp_path):
     assert np.mean(answers == setting.test.labels) == evaluate(model, setting.test).accuracy
 
 
+def test_a_model_is_afterwards_in_the_mode_that_it_was_in(setting):
+    model = network()
+    attach(model, setting.layer)
+    model.train()
+    model[1].eval()  # somebody froze the statistics of one layer
+    modes = [module.training for module in model.modules()]
+    for work in (predict, evaluate):
+        work(model, setting.test)
+        assert [module.training for module in model.modules()] == modes
+    assert {True, False} == set(modes)
+
+
 def test_data_of_another_key_is_refused(setting, trained):
     first = export_first_layer(network(), SHAPE)
     model = network()

@@ -14,14 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from mole.errors import FileError, MoleError, ParameterError
-from mole.exchange.checkpoint_files import (
-    CheckpointFacts,
-    StoredCheckpoint,
-    read_checkpoint,
-    write_checkpoint,
-)
+from mole.exchange.checkpoint_files import CheckpointFacts, checkpoint_metadata, read_checkpoint
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.shapes import Array, check_shape
+from mole.storage.checked import save_checked
 from mole.torch.attach import attach
 from mole.torch.models import build_model, fill
 from mole.torch.module import AugmentedPart, augmented_part
@@ -39,17 +35,17 @@ class Checkpoint(NamedTuple):
 def save_checkpoint(path: str | PathLike[str], model: nn.Module, facts: CheckpointFacts) -> None:
     """Write a network and its augmented layer; a file of that name is replaced when all is written.
 
-    save_checkpoint("model.safetensors", model, CheckpointFacts("small_vgg", (3, 32, 32), 10))
+        facts = CheckpointFacts("small_vgg", input_shape=(3, 32, 32), classes=10)
+        save_checkpoint("model.safetensors", model, facts)
+
+    The facts need no key fingerprint: it is the augmented layer's.
     """
     model = uncompiled(model)
     part = augmented_part(model)
+    facts = replace(facts, key_fingerprint=None if part is None else part.module.key_fingerprint)
     state = {name: _numpy(name, tensor) for name, tensor in model.state_dict().items()}
-    if part is None:
-        stored = StoredCheckpoint(state, replace(facts, key_fingerprint=None), None)
-    else:
-        facts = replace(facts, key_fingerprint=part.module.key_fingerprint)
-        stored = StoredCheckpoint(state, facts, _description(part))
-    write_checkpoint(Path(path), stored)
+    metadata = checkpoint_metadata(facts, None if part is None else _description(part))
+    save_checked(Path(path), state, metadata)
 
 
 def load_checkpoint(
