@@ -99,18 +99,21 @@ def test_training_goes_on_after_the_last_finished_epoch(place, undisturbed, tmp_
         assert process.returncode == 130
         assert said[-1] == (
             "mole: interrupted: all finished epochs are kept in model.safetensors.unfinished; "
-            "call again to go on"
+            "call again to resume"
         )
     assert not (tmp_path / "model.safetensors").exists()
 
     other = call(*arguments, "--batch-size", 32, cwd=tmp_path)
     assert other.returncode == 1
-    assert "holds a training with another batch_size: repeat that call, or" in other.stderr
+    assert (
+        "belongs to a training with a different batch_size: repeat that call to resume it, or"
+        in other.stderr
+    )
 
     done = call(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("going on after epoch ")
-    assert not done.stderr.startswith("going on after epoch 0 ")
+    assert done.stderr.startswith("resuming after epoch ")
+    assert not done.stderr.startswith("resuming after epoch 0 ")
     assert files_in(tmp_path) == {"model.safetensors"}
     ours, theirs = load_checked(tmp_path / "model.safetensors")[0], load_checked(undisturbed)[0]
     assert ours.keys() == theirs.keys()

@@ -67,8 +67,8 @@ MISTAKES = {
             (["text.pt", *SIDES, *CONV], "text.pt holds no weights, or it is damaged"),
             (["text.safetensors", *SIDES, *CONV], "text.safetensors holds no weights, or it is damaged"),
             (["my_network:small", *SIDES, "--weights", "text.pt"], "text.pt holds no weights"),
-            (["my_network:small", *SIDES, "--weights", "text.txt"], "text.txt is no file of weights"),
-            (["layer.safetensors", *SIDES, *CONV], "layer.safetensors is a first layer already"),
+            (["my_network:small", *SIDES, "--weights", "text.txt"], "text.txt is not a file of weights"),
+            (["layer.safetensors", *SIDES, *CONV], "layer.safetensors is already a first layer"),
             (["model.safetensors", *SIDES, *CONV], "was trained on morphed data"),
         ],
         NAN: [(["nan.pt", *SIDES, *CONV], "its weight has a NaN or an infinity")],
@@ -78,8 +78,11 @@ MISTAKES = {
             (["my_network:small", *SIDES, "--mean", "0.5", "--std", "0.5"], "normalisation has 1 channels"),
         ],
         REST: [
-            (["twins.safetensors", *SIDES, *CONV], "choose one with --tensor: b.weight, stem.weight"),
-            (["weights.pt", *SIDES], "does not tell how the convolution 'a.weight' strides and pads"),
+            (
+                ["twins.safetensors", *SIDES, *CONV],
+                "has 2 weights that could be the first layer's: give ",
+            ),
+            (["weights.pt", *SIDES], "does not say how the convolution 'a.weight' strides and pads"),
             (
                 ["weights.pt", *SIDES, *CONV, "--tensor", "b"],
                 "weights.pt has no weight 'b': it has a.weight",
@@ -278,7 +281,7 @@ MISTAKES = {
     },
     "train": {
         MISSING: [
-            (["nowhere"], "nowhere has no manifest.json"),
+            (["nowhere"], "nowhere is not there"),
             (["delivery", *SMALL, "--weights", "missing.pt"], "missing.pt cannot be read"),
         ],
         TYPE: [
@@ -303,7 +306,7 @@ MISTAKES = {
     "predict": {
         MISSING: [
             (["missing.safetensors", "delivery", *TEST], "missing.safetensors cannot be read"),
-            (["model.safetensors", "nowhere", *SMALL], "nowhere has no manifest.json"),
+            (["model.safetensors", "nowhere", *SMALL], "nowhere is not there"),
         ],
         TYPE: [
             (["text.txt", "delivery", *TEST], "text.txt is no checkpoint"),
@@ -322,8 +325,8 @@ MISTAKES = {
             ),
         ],
         REST: [
-            (["model.safetensors", "delivery", *SMALL], "choose one with --split"),
-            (["model.safetensors", "delivery", *TEST], "give it (model=, or --network module:factory)"),
+            (["model.safetensors", "delivery", *SMALL], "delivery has 2 splits: give "),
+            (["model.safetensors", "delivery", *TEST], "'my_network:small', which is not built in: give "),
             (["model.safetensors", "delivery", "--split", "none", *SMALL], "no split 'none'"),
         ],
         OUTPUT: [(["model.safetensors", "delivery", *TEST, *SMALL], None)],

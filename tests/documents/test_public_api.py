@@ -35,16 +35,25 @@ def test_the_public_names():
 def test_the_public_names_of_mole_torch():
     assert mole.torch.__all__ == [
         "AugmentedModule",
+        "Checkpoint",
         "CheckpointFacts",
+        "Epoch",
+        "Evaluation",
+        "FoundLayer",
         "MorphedDataset",
+        "ResumeFile",
+        "ShardSampler",
         "attach",
+        "build_model",
         "evaluate",
         "export_first_layer",
         "find_first_layer",
         "load_checkpoint",
         "predict",
+        "predict_on",
         "save_checkpoint",
         "train",
+        "train_on",
     ]
     assert all(hasattr(mole.torch, name) for name in mole.torch.__all__)
 

@@ -150,7 +150,7 @@ def test_a_layer_that_does_not_fit_is_refused_with_all_reasons_and_nothing_chang
 
 def test_an_augmented_layer_cannot_be_exported():
     attached = Attached("mlp")
-    with pytest.raises(UnsupportedLayerError, match="an augmented layer already"):
+    with pytest.raises(UnsupportedLayerError, match="already an augmented layer"):
         export_first_layer(attached.model, attached.input_shape)
     with pytest.raises(ParameterError, match="FirstLayer cannot be attached"):
         attach(attached.original, attached.layer)

@@ -1,8 +1,10 @@
 """The developer reads a delivery: every row once, with its label, in PyTorch and elsewhere."""
 
 import json
+import os
 import pickle
 import shutil
+import weakref
 
 import numpy as np
 import polars
@@ -14,16 +16,18 @@ from torch.utils.data import DataLoader
 
 from deliveries import make_key, make_layer, tensors, write_npz
 from mole.errors import DeliveryError, MoleError
+from mole.exchange import delivery as delivery_module
+from mole.exchange.delivery import Delivery
 from mole.exchange.encoding import DTYPES
 from mole.exchange.manifest import Manifest
-from mole.exchange.shards import shard_name
+from mole.exchange.shards import ShardFile, shard_name
 from mole.provider.deliver import deliver
 from mole.provider.plan import Options
 from mole.provider.recover import recover
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
 from mole.storage.stores import open_store
-from mole.torch import MorphedDataset
+from mole.torch import MorphedDataset, shard_cache
 from mole.torch.dataset import ShardSampler
 
 ROWS, SHARD = 100, 16
@@ -72,7 +76,7 @@ def test_labels_stay_with_their_images(delivery, split):
     assert list(found) == labels.tolist() == dataset.labels.tolist()
     assert dataset.row_ids == list(ids)
     off = np.abs(pixels_of(torch.stack(samples)).astype(int) - images).max()
-    assert off <= OFF_BY[dataset.manifest.dtype]
+    assert off <= OFF_BY[dataset.delivery.manifest.dtype]
     wrong = pixels_of(torch.stack(samples), make_key(seed=1)).astype(int)
     assert np.abs(wrong - images).mean() > 30  # the negative twin: a wrong key shows nothing
 
@@ -81,7 +85,7 @@ def test_it_says_what_recover_says(delivery):
     folder, arrays = delivery
     recovered = recover(open_store(str(folder)), make_key())
     dataset = MorphedDataset(folder, "train")
-    order = make_key().row_order(dataset.manifest.delivery_id, "train", ROWS)
+    order = make_key().row_order(dataset.delivery.manifest.delivery_id, "train", ROWS)
     samples = torch.stack([sample for sample, _ in dataset])
     assert np.array_equal(pixels_of(samples), recovered["x_train"][order])
     assert np.array_equal(recovered["y_train"], arrays["y_train"])
@@ -119,13 +123,48 @@ def test_rows_across_shards_in_any_order(floats):
 def test_memory_is_bounded_and_shards_are_read_once_a_pass(floats, monkeypatch):
     shard_bytes = SHARD * 192 * 4
     dataset = MorphedDataset(floats, "train", cache_bytes=3 * shard_bytes)
-    cache, read = dataset._shards, []
-    original = cache._read
-    monkeypatch.setattr(cache, "_read", lambda index: read.append(index) or original(index))
+    read, values, original = [], [], ShardFile.read
+
+    def noted(file, *given):
+        shard = original(file, *given)
+        read.append(file.name)
+        values.append(weakref.ref(shard.values))
+        return shard
+
+    monkeypatch.setattr(ShardFile, "read", noted)
     for index in dataset.sampler(seed=0):
         _ = dataset[index]
-        assert sum(rows.values.nbytes for rows in cache._kept.values()) <= 3 * shard_bytes
-    assert sorted(read) == list(range(7))
+        assert sum(kept.nbytes for ref in values if (kept := ref()) is not None) <= 3 * shard_bytes
+    assert sorted(read) == [shard_name("train", index, 7) for index in range(7)]
+
+
+def test_an_opened_delivery_is_not_opened_again(floats, monkeypatch):
+    delivery = Delivery.open(floats)
+    monkeypatch.setattr(Manifest, "read", None)
+    monkeypatch.setattr(delivery_module, "open_store", None)
+    monkeypatch.setattr(shard_cache, "open_store", None)
+    datasets = [MorphedDataset(delivery, split) for split in ("train", "test")]
+    assert [len(dataset) for dataset in datasets] == [ROWS, 30]
+    assert all(
+        dataset.delivery is delivery and len(dataset.row_ids) == len(dataset) for dataset in datasets
+    )
+    assert datasets[0][5][1] == datasets[0].labels[5]
+    with pytest.raises(TypeError, match="not callable"):  # the negative twin: an address would be opened
+        MorphedDataset(floats)
+
+
+def test_a_forked_process_opens_the_store_itself(floats, monkeypatch):
+    dataset = MorphedDataset(floats, "train", cache_bytes=1)
+    expected, before = dataset[20][0], dataset.delivery
+    opened, process = [], os.getpid()
+    monkeypatch.setattr(shard_cache, "open_store", lambda label: opened.append(label) or open_store(label))
+    assert torch.equal(dataset[99][0], dataset[99][0])
+    assert opened == []
+    monkeypatch.setattr(os, "getpid", lambda: process + 1)
+    assert torch.equal(dataset[20][0], expected)
+    assert torch.equal(dataset[40][0], MorphedDataset(before, "train")[40][0])
+    assert opened == [str(floats)]
+    assert dataset.delivery is not before
 
 
 def test_the_sampler_repeats_itself_only_when_asked():
@@ -170,7 +209,7 @@ def test_classes_and_data_without_labels(tmp_path):
 
 def test_other_readers(delivery):
     folder, arrays = delivery
-    dtype = MorphedDataset(folder).manifest.dtype
+    dtype = MorphedDataset(folder).delivery.manifest.dtype
     _, labels, ids = source_rows(folder, "train", arrays)
     files = sorted((folder / "data").glob("train-*.parquet"))
     table = pa.concat_tables(pq.read_table(file) for file in files)

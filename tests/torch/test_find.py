@@ -96,7 +96,7 @@ def test_what_keeps_the_input_is_seen_through(prepare, rng):
         (nn.Sequential(conv(padding=1, padding_mode="circular")), "'circular', and only 'zeros'"),
         (conv(), "bare layer"),
         (nn.Sequential(nn.Linear(8, 4)), "takes 8 elements and a sample .* has 192"),
-        (Net(lambda n, x: n.a(x.reshape(-1, 3, 4, 16)), a=conv()), "something else than its weights"),
+        (Net(lambda n, x: n.a(x.reshape(-1, 3, 4, 16)), a=conv()), "something other than its weights"),
         (nn.Sequential(nn.Conv2d(4, 4, 3)), "to have 4 channels"),
         (Net(lambda n, x: n.a(x.flip(-1) if n.training else x), a=conv()), "goes through flip"),
         (nn.Sequential(nn.Flatten(), nn.Dropout(), nn.Linear(192, 4)), r"in 1 \(Dropout\)"),

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from mole.analysis import PRESETS, Figure, LayerSizes, Setting, figures_of
-from mole.cli.models import MAX_CLASSES, build_model, parse_shape
+from mole.cli.models import MAX_CLASSES, parse_shape
 from mole.cli.terminal import CallError, JsonOption, show
 from mole.exchange.layer_files import load_first_layer
 from mole.scheme.shapes import Shape
@@ -107,14 +107,15 @@ def _of_layer(
         elif model is None:
             raise CallError("--shape is not enough: add --channels, or --model to find the layer in")
         else:
-            from mole.torch import export_first_layer  # noqa: PLC0415  (loads PyTorch)
+            from mole.torch import build_model, export_first_layer  # noqa: PLC0415  (loads PyTorch)
 
             sizes = LayerSizes.of(export_first_layer(build_model(model, sample, classes), sample))
     return Setting(layer=sizes, network_macs=None if model is None else _count(model, sample, classes))
 
 
 def _count(name: str, shape: Shape, classes: int) -> int:
-    from mole.torch.macs import count_macs  # noqa: PLC0415  (loads PyTorch)
+    from mole.torch import build_model  # noqa: PLC0415  (loads PyTorch)
+    from mole.torch.macs import count_macs  # noqa: PLC0415
 
     return count_macs(build_model(name, shape, classes), shape)
 

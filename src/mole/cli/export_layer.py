@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.models import MAX_CLASSES, build_model, parse_shape
+from mole.cli.models import MAX_CLASSES, parse_shape
 from mole.cli.terminal import CallError, ForceOption, JsonOption, check_output, show
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation
@@ -61,6 +61,7 @@ def export_layer(
     else:
         from mole.torch.export import describe  # noqa: PLC0415
         from mole.torch.find import find_first_layer  # noqa: PLC0415
+        from mole.torch.models import build_model  # noqa: PLC0415
 
         found = find_first_layer(build_model(model, shape, classes, weights), shape)
         name, layer = f"{found.name}.weight", describe(found, normalisation)

@@ -1,30 +1,10 @@
-"""A network by its name on the command line."""
-
-from pathlib import Path
-from typing import TYPE_CHECKING
+"""The shape of a sample on the command line."""
 
 from mole.cli.terminal import CallError
 from mole.errors import MoleError
 from mole.scheme.shapes import Shape, check_shape
 
-if TYPE_CHECKING:
-    from torch import nn
-
 MAX_CLASSES = 100_000
-
-
-def build_model(name: str, shape: Shape, classes: int, weights: Path | None = None) -> "nn.Module":
-    """A built-in network, or the one that module:factory makes; with weights, if there are some."""
-    from mole.torch.models import load_model, load_weights  # noqa: PLC0415  (loads PyTorch)
-    from mole.torch.networks import build_network  # noqa: PLC0415
-
-    if ":" in name:
-        model = load_model(name, input_shape=shape, classes=classes)
-    else:
-        model = build_network(name, shape, classes)
-    if weights is not None:
-        load_weights(model, weights)
-    return model
 
 
 def parse_shape(text: str) -> Shape:

@@ -1,12 +1,10 @@
 """`mole train`: a network on morphed data. It loads PyTorch when called."""
 
-import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mole.cli.models import build_model
 from mole.cli.terminal import (
     ForceOption,
     JsonOption,
@@ -17,15 +15,11 @@ from mole.cli.terminal import (
     show,
     when_interrupted,
 )
-from mole.errors import DeliveryError, FileError
-from mole.storage.locations import reason_of
+from mole.exchange.checkpoint_files import resume_path
 
 if TYPE_CHECKING:
-    from mole.exchange.manifest import Manifest
-    from mole.torch import MorphedDataset
-    from mole.torch.evaluation import Epoch
+    from mole.torch import Epoch
 
-UNFINISHED = ".unfinished"
 MAX_SEED = (1 << 63) - 1  # what PyTorch takes
 
 
@@ -40,7 +34,7 @@ def train(
         "model.safetensors"
     ),
     epochs: Annotated[int, typer.Option(help="Passes over the data.", min=1, max=1_000_000)] = 5,
-    batch_size: Annotated[int, typer.Option(help="Rows for a step.", min=1, max=1 << 24)] = 64,
+    batch_size: Annotated[int, typer.Option(help="Rows per step.", min=1, max=1 << 24)] = 64,
     learning_rate: Annotated[
         float, typer.Option(help="Learning rate at its peak.", min=1e-12, max=1e3)
     ] = 1e-3,
@@ -54,95 +48,30 @@ def train(
 ) -> None:
     """Train a network on a delivery, with the augmented layer in the place of its first layer.
 
-    Each finished epoch is kept beside the checkpoint: interrupted work goes on with the same command.
+    Each finished epoch is kept beside the checkpoint: call again to resume interrupted work.
     """
     check_output(out, force=force)
-    kept = out.with_name(out.name + UNFINISHED)
-    course = {
-        "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "seed": seed,
-        "device": device,
-    }  # fmt: skip
-    with when_interrupted(lambda: _what_is_left(kept)):
-        last = _train(delivery, network, weights, out, kept, course, force=force, quiet=quiet)
-    scores = None if last.validation is None else round(last.validation.accuracy, 4)
+    with when_interrupted(lambda: _what_is_left(out)), progress_bar("Training", quiet=quiet) as progress:
+        from mole.torch import train_on  # noqa: PLC0415  (loads PyTorch)
+
+        *_, last = train_on(
+            delivery, network=network, weights=weights, out=out, epochs=epochs, batch_size=batch_size,
+            learning_rate=learning_rate, seed=seed, device=device, replace=force, progress=progress,
+            on_resume=lambda finished: say(f"resuming after epoch {finished} of {epochs}", quiet=quiet),
+            on_epoch=lambda epoch: say(_in_words(epoch), quiet=quiet),
+        )  # fmt: skip
+    accuracy = None if last.validation is None else round(last.validation.accuracy, 4)
     show(
-        {"model": str(out), "epochs": epochs, "accuracy": scores, "loss": round(last.loss, 4)},
+        {"model": str(out), "epochs": epochs, "accuracy": accuracy, "loss": round(last.loss, 4)},
         as_json=as_json,
     )
 
 
-def _what_is_left(kept: Path) -> str:
+def _what_is_left(out: Path) -> str:
+    kept = resume_path(out)
     if kept.exists():
-        return f"all finished epochs are kept in {kept}; call again to go on"
+        return f"all finished epochs are kept in {kept}; call again to resume"
     return "no epoch was finished; call again to start over"
-
-
-def _train(
-    delivery: str,
-    network: str,
-    weights: Path | None,
-    out: Path,
-    kept: Path,
-    course: dict[str, Any],
-    *,
-    force: bool,
-    quiet: bool,
-) -> "Epoch":
-    """Train, write the checkpoint, and tell how the last epoch went."""
-    # mole.torch comes before torch: it says what to do where PyTorch is missing.
-    from mole.torch import CheckpointFacts, attach, save_checkpoint  # noqa: PLC0415, I001
-    from mole.torch import train as train_model  # noqa: PLC0415
-    from mole.torch.resume import ResumeFile  # noqa: PLC0415
-    import torch  # noqa: PLC0415
-    from mole.exchange.delivery import load_delivered_layer  # noqa: PLC0415
-    from mole.exchange.manifest import Manifest  # noqa: PLC0415
-    from mole.storage.stores import open_store  # noqa: PLC0415
-
-    store = open_store(delivery)
-    manifest = Manifest.read(store)
-    if manifest.probe_error is None:
-        raise DeliveryError(
-            f"{delivery} came without an augmented layer, for predictions: train on the delivery with it"
-        )
-    data, validation = _splits(delivery, manifest)
-    torch.manual_seed(course["seed"])
-    model = build_model(network, data.input_shape, data.class_count, weights)
-    attach(model, load_delivered_layer(store))
-    start = {"delivery": manifest.delivery_id, "network": network, "weights": _digest(weights)}
-    unfinished = ResumeFile(kept, {**start, **course}, replace=force)
-    if (done := unfinished.epochs()) > 0:
-        say(f"going on after epoch {done} of {course['epochs']}", quiet=quiet)
-    with progress_bar("Training", quiet=quiet) as progress:
-        history = train_model(
-            model, data, **course, validation=validation, progress=progress, unfinished=unfinished,
-            on_epoch=lambda epoch: say(_in_words(epoch), quiet=quiet),
-        )  # fmt: skip
-    facts = CheckpointFacts(network, data.input_shape, data.class_count, data.classes)
-    save_checkpoint(out, model.cpu(), facts)
-    unfinished.remove()
-    return history[-1]
-
-
-def _splits(delivery: str, manifest: "Manifest") -> "tuple[MorphedDataset, MorphedDataset | None]":
-    """What to learn from, and what to score on."""
-    from mole.torch import MorphedDataset  # noqa: PLC0415
-
-    names = list(manifest.splits)
-    data = MorphedDataset(delivery, "train" if "train" in names else names[0])
-    if data.labels is None:
-        raise DeliveryError(f"{delivery} has no labels to learn from: ask for a delivery with labels")
-    others = [name for name in names if name != data.split]
-    return data, MorphedDataset(delivery, others[-1]) if others else None
-
-
-def _digest(file: Path | None) -> str | None:
-    """What a file of weights holds, in a word."""
-    if file is None:
-        return None
-    try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-    except OSError as error:
-        raise FileError(f"{file} cannot be read: {reason_of(error)}") from None
 
 
 def _in_words(epoch: "Epoch") -> str:

@@ -4,7 +4,9 @@
     mole.torch.attach(model, augmented)                                     # developer, from the provider
     mole.torch.train(model, mole.torch.MorphedDataset("delivery", "train"), epochs=10)
 
-The developer's side: nothing here knows of keys.
+Or all of it, from the delivery to a checkpoint: `mole.torch.train_on("delivery", out="model.safetensors")`.
+
+The developer's side: nothing here knows about keys.
 """
 
 import importlib
@@ -19,37 +21,71 @@ except ModuleNotFoundError as error:
 
     raise MissingExtraError("mole.torch needs PyTorch: pip install 'morphed-learning[torch]'") from None
 
-from mole.exchange.checkpoint_files import CheckpointFacts
 from mole.torch.attach import attach
-from mole.torch.checkpoint import load_checkpoint, save_checkpoint
 from mole.torch.export import export_first_layer
-from mole.torch.find import find_first_layer
+from mole.torch.find import FoundLayer, find_first_layer
 from mole.torch.module import AugmentedModule
-from mole.torch.trainer import evaluate, train
 
 if TYPE_CHECKING:
-    from mole.torch.dataset import MorphedDataset
-    from mole.torch.evaluation import predict
+    from mole.exchange.checkpoint_files import CheckpointFacts
+    from mole.torch.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+    from mole.torch.dataset import MorphedDataset, ShardSampler
+    from mole.torch.evaluation import Evaluation, evaluate, predict
+    from mole.torch.models import build_model
+    from mole.torch.resume import ResumeFile
+    from mole.torch.trainer import Epoch, train
+    from mole.torch.workflows import predict_on, train_on
 
 __all__ = [
     "AugmentedModule",
+    "Checkpoint",
     "CheckpointFacts",
+    "Epoch",
+    "Evaluation",
+    "FoundLayer",
     "MorphedDataset",
+    "ResumeFile",
+    "ShardSampler",
     "attach",
+    "build_model",
     "evaluate",
     "export_first_layer",
     "find_first_layer",
     "load_checkpoint",
     "predict",
+    "predict_on",
     "save_checkpoint",
     "train",
+    "train_on",
 ]
 
-_READS_SHARDS = {"MorphedDataset": "mole.torch.dataset", "predict": "mole.torch.evaluation"}
+_HOMES = {
+    "Checkpoint": "mole.torch.checkpoint",
+    "CheckpointFacts": "mole.exchange.checkpoint_files",
+    "Epoch": "mole.torch.trainer",
+    "Evaluation": "mole.torch.evaluation",
+    "MorphedDataset": "mole.torch.dataset",
+    "ResumeFile": "mole.torch.resume",
+    "ShardSampler": "mole.torch.dataset",
+    "build_model": "mole.torch.models",
+    "evaluate": "mole.torch.evaluation",
+    "load_checkpoint": "mole.torch.checkpoint",
+    "predict": "mole.torch.evaluation",
+    "predict_on": "mole.torch.workflows",
+    "save_checkpoint": "mole.torch.checkpoint",
+    "train": "mole.torch.trainer",
+    "train_on": "mole.torch.workflows",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Load what reads shards at first use: attaching a layer needs no pyarrow."""
-    if name in _READS_SHARDS:
-        return getattr(importlib.import_module(_READS_SHARDS[name]), name)
-    raise AttributeError(f"module 'mole.torch' has no attribute {name!r}")
+    """Load a name's home at first use: attaching a layer needs no pyarrow."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mole.torch' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

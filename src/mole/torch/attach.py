@@ -1,4 +1,4 @@
-"""Put an augmented layer in the place of a model's first layer."""
+"""Put an augmented layer in place of a model's first layer."""
 
 from typing import Any
 
@@ -9,20 +9,23 @@ from mole.scheme.augmented import AugmentedLayer
 from mole.torch.export import describe
 from mole.torch.find import FoundLayer, find_first_layer
 from mole.torch.module import AugmentedModule
+from mole.torch.running import uncompiled
 
 
 def attach(model: nn.Module, augmented: AugmentedLayer) -> AugmentedModule:
     """Replace the model's first layer, in place; from then on the model takes morphed data.
 
-    Nothing else in the model changes. The new layer is frozen, and stands where the old one stood:
-    same device, same place in the `state_dict`. An augmented layer that is there already is replaced.
-    Hooks on the old layer go with it.
+        attach(model, mole.load("augmented-layer.safetensors"))
+
+    Nothing else in the model changes. The new layer is frozen, and stands where the old one stood: on the
+    same device, under the same name in the `state_dict`. An augmented layer that is already there is
+    replaced. Hooks on the old layer go with it.
 
     Returns:
         The module that now stands in the model.
 
     Raises:
-        UnsupportedLayerError: with every reason why it does not fit; the model is unchanged then.
+        UnsupportedLayerError: with every reason why it does not fit; the model is then unchanged.
     """
     if not isinstance(augmented, AugmentedLayer):
         raise ParameterError(f"a {type(augmented).__name__} cannot be attached: give an augmented layer")
@@ -67,8 +70,8 @@ def _hyper_parameters(module: nn.Module) -> dict[str, Any]:
 
 
 def _replace(model: nn.Module, old: nn.Module, new: nn.Module) -> None:
-    """Put `new` wherever `old` stands: a layer can have several names."""
-    model = getattr(model, "_orig_mod", model)
+    """Put `new` wherever `old` is: a layer can have several names."""
+    model = uncompiled(model)
     names = [name for name, module in model.named_modules(remove_duplicate=False) if module is old]
     for name in names:
         model.set_submodule(name, new)
@@ -79,5 +82,5 @@ def _check_in_use(model: nn.Module, module: AugmentedModule) -> None:
     if found.module is not module:
         raise UnsupportedLayerError(
             f"layer '{found.name}' cannot be replaced",
-            ["the model reaches it some other way than through its attributes"],
+            ["the model does not reach it through its attributes"],
         )

@@ -1,12 +1,11 @@
-"""Checkpoints: a trained network in one sealed safetensors file, with all it takes to build it again.
+"""Checkpoints: a trained network in one file, with everything it takes to build it again.
 
-The augmented layer is in it, so predicting needs no delivery. No code is in it: a network that is not
-built in has to be handed to `load_checkpoint`.
+The augmented layer is in it, so predicting needs no delivery. There is no code in it: a network that is not
+built in has to be given to `load_checkpoint`.
 """
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,15 +14,15 @@ import torch
 from torch import Tensor, nn
 
 from mole.errors import FileError, MoleError, ParameterError
-from mole.exchange.checkpoint_files import CHECKPOINT, VERSION, CheckpointFacts, read_checkpoint
+from mole.exchange.checkpoint_files import CheckpointFacts, checkpoint_metadata, read_checkpoint
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.shapes import Array, check_shape
 from mole.storage.checked import save_checked
 from mole.torch.attach import attach
-from mole.torch.batches import augmented_part
-from mole.torch.models import fill
-from mole.torch.module import AugmentedModule
+from mole.torch.models import build_model, fill
+from mole.torch.module import AugmentedPart, augmented_part
 from mole.torch.networks import NETWORKS, build_network
+from mole.torch.running import uncompiled
 
 
 class Checkpoint(NamedTuple):
@@ -34,54 +33,84 @@ class Checkpoint(NamedTuple):
 
 
 def save_checkpoint(path: str | PathLike[str], model: nn.Module, facts: CheckpointFacts) -> None:
-    """Write a network and its augmented layer; a file of that name is replaced when all is written."""
-    model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
+    """Write a network and its augmented layer; a file of that name is replaced when all is written.
+
+        facts = CheckpointFacts("small_vgg", input_shape=(3, 32, 32), classes=10)
+        save_checkpoint("model.safetensors", model, facts)
+
+    The facts need no key fingerprint: it is the augmented layer's.
+    """
+    model = uncompiled(model)
     part = augmented_part(model)
-    facts = replace(facts, key_fingerprint=None if part is None else part.key_fingerprint)
-    fields = {**asdict(facts), "augmented": None if part is None else _description(model, part)}
-    tensors = {name: _numpy(name, tensor) for name, tensor in model.state_dict().items()}
-    metadata = {name: json.dumps(value) for name, value in fields.items()}
-    save_checked(Path(path), tensors, {"format": CHECKPOINT, "version": VERSION, **metadata})
+    facts = replace(facts, key_fingerprint=None if part is None else part.module.key_fingerprint)
+    state = {name: _numpy(name, tensor) for name, tensor in model.state_dict().items()}
+    metadata = checkpoint_metadata(facts, None if part is None else _description(part))
+    save_checked(Path(path), state, metadata)
 
 
 def load_checkpoint(
-    path: str | PathLike[str], model: nn.Module | Callable[[CheckpointFacts], nn.Module] | None = None
+    path: str | PathLike[str],
+    network: nn.Module | str | Callable[[CheckpointFacts], nn.Module] | None = None,
 ) -> Checkpoint:
     """Build a network again from its checkpoint, with its augmented layer, ready to predict.
 
+        model, facts = load_checkpoint("model.safetensors")
+        model, facts = load_checkpoint("model.safetensors", "networks:resnet")
+
     Args:
         path: a file that `save_checkpoint` or `mole train` wrote.
-        model: the network, for one that is not built in, or a function that makes it from the
-            checkpoint's facts; its weights are replaced.
+        network: needed for one that is not built in: the network, whose weights are replaced, or its
+            factory as 'module:function', or a function that makes it from the checkpoint's facts.
 
     Raises:
         FileError: if the file cannot be read, is damaged, or does not fit the network.
     """
     path = Path(path)
     state, facts, augmented = read_checkpoint(path)
-    if model is None and facts.network not in NETWORKS:
-        raise FileError(
-            f"{path} holds the network '{facts.network}', not a built-in one: give it "
-            "(model=, or --network module:factory)"
-        )
-    if model is not None and not isinstance(model, nn.Module):
-        model = model(facts)
-    try:
-        if model is None:
-            model = build_network(facts.network, facts.input_shape, facts.classes)
-        if augmented is not None:
+    model = _built_in(facts, path) if network is None else _given(network, facts)
+    if augmented is not None:
+        try:
             attach(model, _layer(state, facts, augmented))
-    except (MoleError, KeyError, TypeError, ValueError, AttributeError) as error:
-        reason = str(error) if isinstance(error, MoleError) else "its header does not follow the format"
-        raise FileError(f"{path} does not hold a usable network: {reason}") from None
+        except (MoleError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _unusable(path, error) from None
     fill(model, {name: torch.from_numpy(array) for name, array in state.items()}, str(path))
     return Checkpoint(model.eval(), facts)
 
 
-def _description(model: nn.Module, part: AugmentedModule) -> dict[str, Any]:
+def _built_in(facts: CheckpointFacts, path: Path) -> nn.Module:
+    """The built-in network of that name. No other name is ever looked up: that could run code."""
+    if facts.network not in NETWORKS:
+        raise FileError(
+            f"{path} holds the network '{facts.network}', which is not built in", advice={"network": None}
+        )
+    try:
+        return build_network(facts.network, facts.input_shape, facts.classes)
+    except (MoleError, TypeError, ValueError) as error:
+        raise _unusable(path, error) from None
+
+
+def _given(
+    network: nn.Module | str | Callable[[CheckpointFacts], nn.Module], facts: CheckpointFacts
+) -> nn.Module:
+    if isinstance(network, str):
+        return build_model(network, facts.input_shape, facts.classes)
+    return network if isinstance(network, nn.Module) else network(facts)
+
+
+def _unusable(path: Path, error: Exception) -> FileError:
+    reason = str(error) if isinstance(error, MoleError) else "its header does not follow the format"
+    return FileError(f"{path} does not hold a usable network: {reason}")
+
+
+def _description(part: AugmentedPart) -> dict[str, Any]:
     """Where the augmented layer stands, and what its tensors do not say."""
-    (name, *_) = [name for name, module in model.named_modules() if module is part]
-    return {"name": name, "output_shape": part.output_shape, "kappa": part.kappa, "layout": part.layout}
+    layer = part.module
+    return {
+        "name": part.name,
+        "output_shape": layer.output_shape,
+        "kappa": layer.kappa,
+        "layout": layer.layout,
+    }
 
 
 def _layer(

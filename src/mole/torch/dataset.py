@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,20 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
 from mole.errors import DeliveryError
-from mole.exchange.delivery import load_encoding
-from mole.exchange.manifest import Manifest
+from mole.exchange.delivery import Delivery
 from mole.scheme.shapes import Shape, element_count
-from mole.storage.stores import LocalStore, open_store
 from mole.torch.shard_cache import ShardCache
+
+CACHE_BYTES = 1 << 30
+
+Item = tuple[Tensor, int] | Tensor
 
 
 class ShardSampler(Sampler[int]):
     """Every row once, in a new random order each time: shards are shuffled, and rows within a few shards.
 
-    The provider shuffled the rows before they were cut into shards, so that any few shards are a fair
-    sample of all.
+    The provider shuffled the rows before cutting them into shards, so any few shards are a fair sample of
+    all rows.
 
     >>> sampler = ShardSampler([2, 3], seed=0, shards_at_once=1)
     >>> sorted(sampler), list(sampler) == list(sampler)
@@ -34,7 +36,7 @@ class ShardSampler(Sampler[int]):
         """Make the sampler.
 
         Args:
-            rows: rows of each shard.
+            rows: the number of rows in each shard.
             seed: the same seed gives the same orders, pass after pass.
             shards_at_once: how many shards to mix.
         """
@@ -55,11 +57,6 @@ class ShardSampler(Sampler[int]):
             yield from rows[torch.randperm(len(rows), generator=self.generator)].tolist()
 
 
-CACHE_BYTES = 1 << 30
-
-Item = tuple[Tensor, int] | Tensor
-
-
 class MorphedDataset(Dataset[Item]):
     """The rows of one split: a morphed sample, float32 of the delivery's shape, and its label.
 
@@ -67,47 +64,47 @@ class MorphedDataset(Dataset[Item]):
         loader = DataLoader(dataset, batch_size=64, sampler=dataset.sampler(seed=0), num_workers=2)
         for samples, labels in loader: ...
 
-    Without labels an item is the sample alone. Rows are read shard by shard, and the shards used last stay
-    in memory, so a delivery may be larger than memory. Say `sampler=dataset.sampler(seed=...)` rather than
-    `shuffle=True`: with a split that does not fit into `cache_bytes`, a shuffle across all shards would
+    Without labels an item is the sample alone. Rows are read shard by shard, and the most recently used
+    shards stay in memory, so a delivery may be larger than memory. Use `sampler=dataset.sampler(seed=...)`
+    rather than `shuffle=True`: where a split exceeds `cache_bytes`, a shuffle across all shards would
     read a whole shard for nearly every row. Batches are fetched in one go. Each worker of a `DataLoader`
-    opens the files itself and keeps shards of its own.
+    opens the files itself and keeps its own shards in memory.
 
     Checksums are not checked here: that is what `mole verify` is for, once.
+
+    Attributes:
+        split: the name of the split.
     """
 
     def __init__(
-        self, delivery: str | PathLike[str], split: str = "train", *, cache_bytes: int = CACHE_BYTES
+        self,
+        delivery: str | PathLike[str] | Delivery,
+        split: str = "train",
+        *,
+        cache_bytes: int = CACHE_BYTES,
     ) -> None:
         """Open a split.
 
         Args:
-            delivery: folder or fsspec URL of the delivery.
+            delivery: an opened delivery, or its folder or fsspec URL.
             split: which of its splits.
-            cache_bytes: how much stored data to keep in memory, in each process; one shard at least.
+            cache_bytes: how much stored data to keep in memory, in each process; at least one shard.
 
         Raises:
             DeliveryError: if there is no delivery, no such split, or a shard that cannot be read.
         """
-        self.delivery, self.split = fspath(delivery), split
-        store = open_store(self.delivery)
-        if isinstance(store, LocalStore) and not store.folder.exists():
-            raise DeliveryError(f"{store.label} is not there: give the folder of a delivery")
-        self.manifest = Manifest.read(store)
-        facts = self.manifest.splits.get(split)
-        if facts is None:
-            known = ", ".join(self.manifest.splits) or "none"
-            raise DeliveryError(f"{store.label} has no split '{split}': it has {known}")
-        self._encoding = load_encoding(store, self.manifest.dtype)
-        self._shards = ShardCache(self.delivery, self.manifest, split, cache_bytes=cache_bytes)
-        self._rows = self._shards.row_counts()
+        self.split = split
+        opened = Delivery.open(delivery)
+        facts = opened.split(split)
+        self._encoding = opened.encoding
+        self._shards = ShardCache(opened, split, cache_bytes=cache_bytes)
+        self._rows = self._shards.row_counts
         if sum(self._rows) != facts.rows:
             raise DeliveryError(
-                f"{store.label} has {sum(self._rows)} rows in split '{split}' and its manifest says "
+                f"{opened.label} has {sum(self._rows)} rows in split '{split}' and its manifest says "
                 f"{facts.rows}: get the delivery again"
             )
         self._ends = np.cumsum(self._rows)
-        self._shards_at_once = cache_bytes // max(1, self._bytes_of_a_shard())
 
     def __len__(self) -> int:
         return sum(self._rows)
@@ -135,48 +132,51 @@ class MorphedDataset(Dataset[Item]):
         return list(tensors) if labels is None else list(zip(tensors, labels.tolist(), strict=True))
 
     @property
+    def delivery(self) -> Delivery:
+        """The delivery that it reads."""
+        return self._shards.delivery
+
+    @property
     def input_shape(self) -> Shape:
         """Shape of a sample."""
-        return self.manifest.input_shape
+        return self.delivery.manifest.input_shape
 
     @property
     def key_fingerprint(self) -> str:
         """Which key the data was morphed with."""
-        return self.manifest.key_fingerprint
+        return self.delivery.manifest.key_fingerprint
 
     @property
     def classes(self) -> tuple[str, ...] | None:
-        """Names of the classes, if the provider gave them."""
-        return self.manifest.classes
+        """Names of the classes, if the provider gave any."""
+        return self.delivery.manifest.classes
 
     @cached_property
     def labels(self) -> npt.NDArray[np.int64] | None:
-        """The label of every row, in order, or None."""
-        return self._shards.labels()
+        """The label of every row, in order; None if the delivery has none."""
+        return self.delivery.labels(self.split)
 
     @cached_property
     def row_ids(self) -> list[str]:
         """The random id of every row, in order."""
-        return self._shards.row_ids()
+        return self.delivery.row_ids(self.split)
 
     @property
     def class_count(self) -> int:
-        """Number of classes: of names, or else one more than the largest label."""
+        """Number of classes: as many as have names, or else one more than the largest label."""
         if self.classes is not None:
             return len(self.classes)
         return 0 if self.labels is None else int(self.labels.max(initial=-1)) + 1
 
     def sampler(self, *, seed: int) -> ShardSampler:
-        """Shuffles for a `DataLoader`, as many shards at a time as stay in memory."""
-        return ShardSampler(self._rows, seed=seed, shards_at_once=self._shards_at_once)
+        """A shuffle for a `DataLoader`, across as many shards at a time as stay in memory."""
+        return ShardSampler(self._rows, seed=seed, shards_at_once=self._shards.capacity)
 
     def _checked(self, indices: Sequence[int]) -> npt.NDArray[np.int64]:
         wanted: npt.NDArray[Any] = np.asarray(indices, dtype=np.int64)
         outside = (wanted < -len(self)) | (wanted >= len(self))
         if outside.any():
-            raise IndexError(f"row {wanted[outside][0]} is not one of the {len(self)} of '{self.split}'")
+            raise IndexError(
+                f"row {wanted[outside][0]} is not one of the {len(self)} of split '{self.split}'"
+            )
         return np.where(wanted < 0, wanted + len(self), wanted)
-
-    def _bytes_of_a_shard(self) -> int:
-        itemsize = np.dtype(self.manifest.dtype).itemsize
-        return max(self._rows, default=0) * element_count(self.input_shape) * itemsize

@@ -12,7 +12,7 @@ from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array, Shape
 from mole.torch.find import FoundLayer, find_first_layer
 
-# Relative difference between what the layer does and what its weights say, by bytes a number.
+# Relative difference between what the layer does and what its weights say, by bytes per number.
 TOLERANCES = {8: 1e-4, 4: 1e-4, 2: 2e-2}
 
 Convolutional = nn.Conv1d | nn.Conv2d | nn.Conv3d
@@ -27,11 +27,14 @@ def export_first_layer(
 ) -> FirstLayer:
     """The first layer of a model, as the provider needs it.
 
+        layer = export_first_layer(model, (3, 32, 32), mean=(0.49, 0.48, 0.45), std=(0.25, 0.24, 0.26))
+        mole.save(layer, "first-layer.safetensors")
+
     Args:
         model: the network, trained on similar public data.
         input_shape: shape of one sample, such as (3, 32, 32).
-        mean: what the network expects to be subtracted from each channel, on a scale of 0 to 1.
-        std: what it expects each channel to be divided by.
+        mean: what is subtracted from each channel before the network, on a scale of 0 to 1.
+        std: what each channel is then divided by.
 
     Raises:
         UnsupportedLayerError: with every reason why the model has no first layer to replace.
@@ -43,13 +46,13 @@ def export_first_layer(
 
 
 def describe(found: FoundLayer, normalisation: Normalisation | None = None) -> FirstLayer:
-    """A found layer's weights and hyper-parameters, without PyTorch; they do what the layer did."""
+    """A found layer's weights and hyper-parameters, without PyTorch, checked against what the layer did."""
     layer = _description(found, normalisation)
     ours, seen = features_of(layer, _numpy(found.batch)), _numpy(found.features)
     tolerance = TOLERANCES[found.batch.element_size()]
     if seen.shape != ours.shape or not _close(ours, seen, tolerance):
         raise _refusal(
-            found, f"this {type(found.module).__name__} computes something else than its weights say"
+            found, f"this {type(found.module).__name__} computes something other than its weights say"
         )
     return layer
 
@@ -61,7 +64,7 @@ def _description(found: FoundLayer, normalisation: Normalisation | None) -> Firs
             _numpy(module.weight), _bias(module), input_shape=input_shape, normalisation=normalisation
         )
     if not isinstance(module, Convolutional):
-        raise _refusal(found, "it is an augmented layer already")
+        raise _refusal(found, "it is already an augmented layer")
     if module.padding_mode != "zeros":
         raise _refusal(found, f"its padding_mode is '{module.padding_mode}', and only 'zeros' is supported")
     if len(found.padding) not in (0, len(module.kernel_size)):

@@ -1,4 +1,4 @@
-"""Find a model's first layer: the one linear layer that takes the input, and nothing else does."""
+"""Find a model's first layer: the one linear layer that takes the input, where nothing else does."""
 
 from typing import NamedTuple
 
@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from mole.errors import UnsupportedLayerError
 from mole.scheme.first_layer import Padding
 from mole.scheme.shapes import Shape, check_shape
+from mole.torch.running import uncompiled
 from mole.torch.trace import Trace, trace_input
 
 
@@ -15,11 +16,11 @@ class FoundLayer(NamedTuple):
     """A model's first layer, with what went in and came out when the model ran.
 
     Attributes:
-        name: where it stands in the model.
+        name: its name in the model.
         module: the layer.
         batch: what the model was given.
         padding: zeros that the model itself put around the batch before this layer; () for none.
-        features: what the layer made of it.
+        features: what the layer gave.
     """
 
     name: str
@@ -39,7 +40,7 @@ def find_first_layer(model: nn.Module, input_shape: Shape) -> FoundLayer:
     Raises:
         UnsupportedLayerError: with every reason why no layer could be replaced.
     """
-    model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
+    model = uncompiled(model)
     with torch.inference_mode(False):  # tensors made in inference mode are dispatched differently
         batch = _test_batch(model, check_shape(input_shape))
     try:
@@ -58,7 +59,7 @@ def find_first_layer(model: nn.Module, input_shape: Shape) -> FoundLayer:
 
 
 def _test_batch(model: nn.Module, input_shape: Shape) -> Tensor:
-    """Two samples of noise and a flat one, where and how the model keeps its weights."""
+    """Two samples of noise and a flat one, on the device and in the precision of the model's weights."""
     generator = torch.Generator(device="cpu").manual_seed(0)
     batch = torch.randn(3, *input_shape, generator=generator, device="cpu")
     batch[2] = 1
@@ -71,7 +72,7 @@ def _reasons_in_training(model: nn.Module, batch: Tensor) -> list[str]:
     """What happens to the input only while training, such as a random flip."""
     try:
         return _reasons(trace_input(model, batch, training=True))
-    except Exception:  # a model may need more for training than a batch
+    except Exception:  # a model may need more than a batch to train
         return []
 
 

@@ -1,8 +1,8 @@
 """Count a network's multiplications by running it without numbers.
 
-The network runs on PyTorch's meta device, where tensors have shapes and no values, so that ResNet-152 at
-224x224 takes a moment. PyTorch's own counter sees every convolution and matrix product below autograd,
-also those that no module stands for, such as attention's. A MAC is one multiplication with its addition.
+The network runs on PyTorch's meta device, where tensors have shapes but no values, so ResNet-152 at 224x224
+takes only a moment. PyTorch's own counter sees every convolution and matrix product below autograd, even
+where there is no module for it, as in attention. A MAC is one multiplication with its addition.
 """
 
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from mole.errors import UnsupportedLayerError
 from mole.scheme.shapes import Shape, check_shape
+from mole.torch.running import in_mode, uncompiled
 
 FLOPS_PER_MAC = 2
 
@@ -28,7 +29,7 @@ def count_macs(model: nn.Module, input_shape: Shape) -> int:
     >>> count_macs(model, (3, 32, 32)) == 64 * 32**2 * 3 * 3**2 + 65536 * 10
     True
 
-    The model is as it was afterwards. Zeros of the padding count, additions and norms do not.
+    The model is left as it was. The padding's zeros count like other values; additions do not.
 
     Args:
         model: any module that takes a batch of samples as its first argument.
@@ -43,7 +44,7 @@ def count_macs(model: nn.Module, input_shape: Shape) -> int:
 def count_training_macs(model: nn.Module, input_shape: Shape) -> int:
     """MACs of a training step for one sample: forward, and back to every parameter that learns.
 
-    A first layer that learns needs its weight's gradients, but not those of the images:
+    A first layer that learns needs the gradients of its weight, but not those of the images:
 
     >>> count_training_macs(nn.Sequential(nn.Flatten(), nn.Linear(8, 4), nn.Linear(4, 2)), (2, 4))
     88
@@ -52,11 +53,10 @@ def count_training_macs(model: nn.Module, input_shape: Shape) -> int:
 
 
 def _count(model: nn.Module, input_shape: Shape, *, backward: bool) -> int:
-    model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
-    shape = check_shape(input_shape)
+    model, shape = uncompiled(model), check_shape(input_shape)
     counter = FlopCounterMode(display=False)
     with ExitStack() as stack:
-        stack.enter_context(_evaluating(model))
+        stack.enter_context(in_mode(model, training=False))  # dropout and running means do not multiply
         stack.enter_context(_without_fused_attention())
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.set_grad_enabled(backward))
@@ -64,7 +64,7 @@ def _count(model: nn.Module, input_shape: Shape, *, backward: bool) -> int:
         stack.enter_context(counter)
         try:
             _run(model, shape, backward=backward)
-        except Exception as error:  # somebody else's code can fail in any way
+        except Exception as error:  # other people's code can fail in any way
             first_line = (str(error).splitlines() or [type(error).__name__])[0]
             raise UnsupportedLayerError(
                 f"{type(model).__name__} cannot be counted on a sample of shape {shape}", [first_line]
@@ -94,20 +94,8 @@ def _sum(output: Any) -> Tensor:
 
 
 @contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    """Without dropout and without running statistics, neither of which multiplies."""
-    training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
-
-
-@contextmanager
 def _without_fused_attention() -> Iterator[None]:
-    """Attention as matrix products, which the counter knows; some fused forms it does not."""
+    """Attention as matrix products, which the counter knows; it does not know every fused form."""
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:

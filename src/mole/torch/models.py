@@ -1,4 +1,4 @@
-"""Models and weights from outside: a factory by its name, and files of weights without code in them."""
+"""Models by name, built in or from a factory, and weights from files that hold no code."""
 
 import importlib
 import inspect
@@ -14,8 +14,10 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from mole.errors import FileError, ParameterError
+from mole.scheme.shapes import Shape
+from mole.torch.networks import build_network
 
-SHOWN = 3  # of a list of problems
+SHOWN = 3  # problems at most
 MAX_DEPTH = 3
 WRAPPINGS = (
     "state_dict",
@@ -29,22 +31,50 @@ WRAPPINGS = (
 )
 
 
+def build_model(
+    network: str, input_shape: Shape, classes: int, weights: str | PathLike[str] | None = None
+) -> nn.Module:
+    """A built-in network, or the one that a factory of your own makes.
+
+        model = build_model("small_resnet", (3, 32, 32), classes=10)
+        model = build_model("networks:resnet", (3, 32, 32), classes=10, weights="resnet.pt")
+
+    Args:
+        network: 'small_vgg', 'small_resnet', 'vgg16', or 'module:function'. The latter runs the module's
+            code: never use a name that came with a file from somebody else.
+        input_shape: shape of a sample.
+        classes: how many classes it tells apart.
+        weights: a .safetensors, .pt or .pth file to load into it.
+
+    Raises:
+        ParameterError: if there is no such network, or it cannot be built.
+        FileError: if the weights cannot be read or do not fit.
+    """
+    if ":" in network:
+        model = load_model(network, input_shape=input_shape, classes=classes)
+    else:
+        model = build_network(network, input_shape, classes)
+    if weights is not None:
+        load_weights(model, weights)
+    return model
+
+
 def load_model(name: str, **offered: Any) -> nn.Module:
     """The model that a function makes, given as 'module:function'; the current folder is searched first.
 
         model = load_model("networks:resnet", input_shape=(3, 32, 32), classes=10)
 
     The function gets those of the offered arguments that it has parameters for. This runs the module's
-    code: never use a name that came with somebody else's file.
+    code: never use a name that came with a file from somebody else.
 
     Raises:
-        ParameterError: if there is no such function, or what it makes is no model.
+        ParameterError: if there is no such function, or what it makes is not a model.
     """
     with _current_folder_first():
         factory = _factory(name)
         try:
             model = factory(**_accepted(factory, offered))
-        except Exception as error:  # somebody else's code can fail in any way
+        except Exception as error:  # other people's code can fail in any way
             raise ParameterError(f"{name} could not make a model: {_first_line(error)}") from error
     if not isinstance(model, nn.Module):
         raise ParameterError(f"{name} gives a {type(model).__name__}, not a torch.nn.Module")
@@ -55,7 +85,7 @@ def load_weights(model: nn.Module, path: str | PathLike[str]) -> None:
     """Put the weights of a .safetensors, .pt or .pth file into a model; nothing in the file is run.
 
     Raises:
-        FileError: if the file cannot be read or does not fit; the model is unchanged then.
+        FileError: if the file cannot be read or does not fit; the model is then unchanged.
     """
     fill(model, read_weights(Path(path)), str(path))
 
@@ -64,7 +94,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors of a .safetensors file, or of a state dict that torch.save wrote."""
     readers: dict[str, Callable[[Path], Any]] = {".safetensors": load_file, ".pt": _load, ".pth": _load}
     if path.suffix.lower() not in readers:
-        raise FileError(f"{path} is no file of weights: give {', '.join(readers)}")
+        raise FileError(f"{path} is not a file of weights: give {', '.join(readers)}")
     try:
         with path.open("rb"):  # says clearly if it is missing or a folder
             pass
@@ -77,7 +107,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         ) from None
     content = _unwrapped(content)
     if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
-        raise FileError(f"{path} holds something else than weights: save model.state_dict() in it")
+        raise FileError(f"{path} holds something other than weights: save model.state_dict() in it")
     return content
 
 
@@ -95,11 +125,11 @@ def _unwrapped(content: Any) -> Any:
 
 
 def fill(model: nn.Module, weights: Mapping[str, Tensor], label: str) -> None:
-    """Load a state dict into a model, or say what does not fit and leave the model as it is."""
+    """Load a state dict into a model; if it does not fit, say why and leave the model as it is."""
     own = model.state_dict()
     problems = [f"'{name}' is missing" for name in own if name not in weights]
-    problems += [f"'{name}' is too much" for name in weights if name not in own]
-    # Sealed files have no single numbers, only vectors of one.
+    problems += [f"'{name}' is unexpected" for name in weights if name not in own]
+    # Checkpoint files have no single numbers, only vectors of one.
     weights = {
         name: tensor.reshape(()) if name in own and not own[name].ndim and tensor.numel() == 1 else tensor
         for name, tensor in weights.items()
@@ -122,11 +152,11 @@ def _load(path: Path) -> Any:
 def _factory(name: str) -> Callable[..., Any]:
     module_name, colon, attribute = name.partition(":")
     if not (module_name and colon and attribute):
-        raise ParameterError(f"'{name}' names no model: write it as module:function")
+        raise ParameterError(f"'{name}' does not name a model: write it as module:function")
     try:
         importlib.invalidate_caches()
         module = importlib.import_module(module_name)
-    except Exception as error:  # somebody else's code can fail in any way
+    except Exception as error:  # other people's code can fail in any way
         raise ParameterError(f"module '{module_name}' cannot be imported: {_first_line(error)}") from error
     factory = getattr(module, attribute, None)
     if not callable(factory):
@@ -138,7 +168,7 @@ def _factory(name: str) -> Callable[..., Any]:
 def _accepted(factory: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
     try:
         parameters = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):  # a few built-in classes do not tell
+    except (TypeError, ValueError):  # a few built-in classes have no signature
         return {}
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return dict(offered)

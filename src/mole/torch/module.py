@@ -1,24 +1,25 @@
-"""The augmented layer as a PyTorch module."""
+"""The augmented layer as a PyTorch module, and where it stands in a model."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import Dataset
 
-from mole.errors import ShapeError
+from mole.errors import ParameterError, ShapeError
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import Padding
 
 
 class AugmentedModule(nn.Module):
-    """Takes morphed samples and gives the first layer's features, in shuffled channels.
+    """Takes morphed samples and gives the first layer's features, with its channels shuffled.
 
     Its weight and bias are buffers, not parameters: they move with `.to()` and are saved in the
     `state_dict`, and no optimizer can change them. Some networks ask their first layer for
     `weight.dtype` or `stride`, so it keeps those names and the hyper-parameters of the layer it replaces.
 
-    Under DistributedDataParallel say `broadcast_buffers=False`, or the weight travels at every step.
+    With DistributedDataParallel use `broadcast_buffers=False`, or the weight is sent at every step.
     """
 
     weight: Tensor
@@ -37,7 +38,7 @@ class AugmentedModule(nn.Module):
         Args:
             augmented: the layer that the provider sent.
             added_padding: zeros that the network puts around its input before this layer; they are cut
-                off again, because the augmented layer contains them.
+                off again, because the augmented layer includes them.
             hyper_parameters: attributes of the replaced layer, for networks that look at them.
         """
         super().__init__()
@@ -52,7 +53,7 @@ class AugmentedModule(nn.Module):
         self._padded_shape = (augmented.input_shape[0], *(side + sum(pair) for side, pair in grid))
         self.register_buffer("weight", torch.tensor(augmented.matrix))
         self.register_buffer("bias", None if augmented.bias is None else torch.tensor(augmented.bias))
-        # A buffer as well, so that a checkpoint brings the name of its key along.
+        # A buffer as well, so that a checkpoint carries the fingerprint of its key.
         key_id = list(bytes.fromhex(augmented.key_fingerprint))
         self.register_buffer("key_id", torch.tensor(key_id, dtype=torch.uint8))
 
@@ -75,10 +76,37 @@ class AugmentedModule(nn.Module):
         features = product.reshape(morphed.shape[0], *self.output_shape)
         if self.bias is None:
             return features
-        # Under autocast the product comes in half precision: the sum stays in it, as a convolution's does.
+        # Under autocast the product is in half precision: the sum stays so, as a convolution's does.
         per_channel = self.bias.to(features.dtype).reshape(-1, *(1,) * (len(self.output_shape) - 1))
         return features + per_channel
 
     def extra_repr(self) -> str:
         """What `print(model)` shows."""
         return f"{self.input_shape} -> {self.output_shape}, key {self.key_fingerprint}"
+
+
+class AugmentedPart(NamedTuple):
+    """The augmented layer of a model, and its name there."""
+
+    name: str
+    module: AugmentedModule
+
+
+def augmented_part(model: nn.Module) -> AugmentedPart | None:
+    """The augmented layer of a model; None if none is attached."""
+    parts = (
+        AugmentedPart(name, module)
+        for name, module in model.named_modules()
+        if isinstance(module, AugmentedModule)
+    )
+    return next(parts, None)
+
+
+def check_key(model: nn.Module, dataset: Dataset[Any]) -> None:
+    """Refuse data that was morphed with another key than the model's augmented layer was made with."""
+    part, data_key = augmented_part(model), getattr(dataset, "key_fingerprint", None)
+    if part is not None and data_key is not None and part.module.key_fingerprint != data_key:
+        raise ParameterError(
+            f"the data was morphed with key {data_key} and the model's augmented layer was made with "
+            f"{part.module.key_fingerprint}: attach the augmented layer that came with this data"
+        )

@@ -1,7 +1,7 @@
-"""Networks to start with: two that train on a pair of CPU cores, and the paper's VGG-16.
+"""Networks to start with: two that train on a couple of CPU cores, and the paper's VGG-16.
 
 Each is built for an input shape and a number of classes, and begins with a convolution that an augmented
-layer can stand in for.
+layer can replace.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from mole.errors import ParameterError
 from mole.scheme.shapes import Shape, check_shape
 
-POOL = 0  # in a list of widths: halve the picture
+POOL = 0  # in a list of widths: halve the image
 SMALL_VGG = (16, 32, POOL, 64, POOL, 64, POOL)
 VGG16 = (64, 64, POOL, 128, 128, POOL, 256, 256, 256, POOL, 512, 512, 512, POOL, 512, 512, 512, POOL)
 
@@ -60,7 +60,7 @@ def vgg16(input_shape: Shape, classes: int) -> nn.Sequential:
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions, and a way around them."""
+    """Two convolutions, and a shortcut around them."""
 
     def __init__(self, inputs: int, outputs: int, *, stride: int) -> None:
         super().__init__()

@@ -1,10 +1,9 @@
-"""A training that was interrupted goes on where it stood: the file in which each finished epoch is kept.
+"""Resume an interrupted training: a file that keeps the state after each epoch.
 
-It lies beside the checkpoint to come, is written beside and renamed, and goes away when the training ends.
-The augmented layer is not in it: it is large, frozen, and in the delivery.
+It lies beside the checkpoint to come and is removed when the training is complete. The augmented layer is
+not in it: that is large, frozen, and in the delivery.
 """
 
-import glob
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,19 +13,23 @@ from typing import Any
 import torch
 
 from mole.errors import FileError
-from mole.storage.atomic import TEMPORARY, new_file
+from mole.storage.atomic import clear_stale, new_file
 
 FORMAT = "mole-unfinished-training 1"
 
 
 @dataclass(frozen=True)
 class ResumeFile:
-    """Where finished epochs are kept, and of which training.
+    """Where the state after each epoch is kept, and of which training.
+
+        resume_file = ResumeFile(Path("model.unfinished"), {"seed": 0, "network": "small_vgg"})
+        train(model, dataset, epochs=10, resume_file=resume_file)
+        resume_file.remove()
 
     Attributes:
         path: the file; it need not exist.
-        training: what is trained and how, as plain values by name; a file of another one is refused.
-        replace: begin anew where the file is of another training, instead of refusing it.
+        training: what is trained and how, as plain values by name; a file of another training is refused.
+        replace: start over if the file cannot be used or belongs to another training, instead of refusing.
     """
 
     path: Path
@@ -34,7 +37,7 @@ class ResumeFile:
     replace: bool = False
 
     def keep(self, state: Mapping[str, Any]) -> None:
-        """Write the state after an epoch, in the place of the one before."""
+        """Write the state after an epoch, in place of the one before."""
         content = {"format": FORMAT, "training": json.dumps(dict(self.training)), **state}
         try:
             with new_file(self.path) as temporary:
@@ -44,38 +47,24 @@ class ResumeFile:
             raise FileError(f"{self.path} cannot be written: {reason}") from None
 
     def read(self) -> dict[str, Any] | None:
-        """The state after the last finished epoch, or None to begin with the first.
+        """The state after the last finished epoch; None if training starts with the first.
 
         Raises:
-            FileError: if the file is of another training, or cannot be read.
+            FileError: if the file belongs to another training, or cannot be read.
         """
         if not self.path.exists():
             return None
         try:
-            content = self._content()
-            others = _differences(json.loads(content["training"]), dict(self.training))
+            return self._content()
         except FileError:
             if self.replace:
                 return None
             raise
-        if not others:
-            return content
-        if self.replace:
-            return None
-        raise FileError(
-            f"{self.path} holds a training with another {' and another '.join(others)}: repeat that call, "
-            "or begin anew with --force"
-        )
-
-    def epochs(self) -> int:
-        """How many epochs are finished."""
-        return len((self.read() or {}).get("epochs", ()))
 
     def remove(self) -> None:
-        """Take the file away, if it is there, and what a killed process left beside it."""
+        """Delete the file, if it is there, and whatever a killed process left beside it."""
         self.path.unlink(missing_ok=True)
-        for stale in self.path.parent.glob(f".{glob.escape(self.path.name)}.*{TEMPORARY}"):
-            stale.unlink(missing_ok=True)
+        clear_stale(self.path)
 
     def _content(self) -> dict[str, Any]:
         try:
@@ -84,13 +73,21 @@ class ResumeFile:
             content = None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise FileError(
-                f"{self.path} is damaged, or no training of this version: begin anew with --force"
+                f"{self.path} is damaged, or not a training of this version", advice={"replace": True}
+            )
+        different = _differences(json.loads(content["training"]), self.training)
+        if different:
+            what = " and a different ".join(different)
+            raise FileError(
+                f"{self.path} belongs to a training with a different {what}: repeat that call to resume "
+                "it, or discard it",
+                advice={"replace": True},
             )
         return content
 
 
 def _differences(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
-    """Names of what is not the same.
+    """The names of what is not the same.
 
     >>> _differences({"seed": 1, "epochs": 5}, {"seed": 2, "epochs": 5})
     ['seed']

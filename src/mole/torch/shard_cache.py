@@ -1,21 +1,16 @@
-"""The shards of one split, read when they are needed; those used last stay in memory."""
+"""The shards of one split, read when they are needed; those used most recently stay in memory."""
 
 import os
-from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from mole.errors import DeliveryError
+from mole.exchange.delivery import Delivery
 from mole.exchange.manifest import Manifest
-from mole.exchange.shards import LABEL, ROW_ID, ShardFile, shard_name
-from mole.storage.stores import Store, open_store
-
-Answer = TypeVar("Answer")
+from mole.scheme.shapes import element_count
+from mole.storage.stores import open_store
 
 
 class Rows(NamedTuple):
@@ -26,78 +21,57 @@ class Rows(NamedTuple):
 
 
 class ShardCache:
-    """Shards by number, each read once as long as there is room.
+    """Shards by number, as many of them in memory as fit; shards are alike in size.
 
-    It can be copied to other processes: each opens the files itself, when it first needs one.
+    It can be sent to other processes: each opens the files itself and keeps its own shards in memory.
+
+    Attributes:
+        row_counts: rows of each shard, from the ends of the files.
+        capacity: how many shards stay in memory, one at least.
     """
 
-    def __init__(self, delivery: str, manifest: Manifest, split: str, *, cache_bytes: int) -> None:
-        count = manifest.splits[split].shards
-        self.names = [shard_name(split, index, count) for index in range(count)]
-        self._delivery = delivery
-        self._shape, self._dtype = manifest.input_shape, manifest.dtype
-        self._cache_bytes = cache_bytes
-        self._kept: OrderedDict[int, Rows] = OrderedDict()
-        self._store: tuple[int, Store] | None = None
+    def __init__(self, delivery: Delivery, split: str, *, cache_bytes: int) -> None:
+        self._delivery, self._split, self._process = delivery, split, os.getpid()
+        self.row_counts = [file.facts().rows for file in delivery.shard_files(split)]
+        self.capacity = max(1, cache_bytes // max(1, self._bytes_of_a_shard()))
+        self._kept = lru_cache(self.capacity)(self._read)
+
+    @property
+    def delivery(self) -> Delivery:
+        """The delivery, opened in this process: a connection does not survive a fork."""
+        if self._process != os.getpid():
+            self._process, self._delivery = os.getpid(), _open_again(*_address(self._delivery))
+        return self._delivery
 
     def __getitem__(self, index: int) -> Rows:
         """A shard, from memory or from its file."""
-        if index not in self._kept:
-            self._make_room()
-            self._kept[index] = self._read(index)
-        self._kept.move_to_end(index)
-        return self._kept[index]
+        return self._kept(index)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but open files and the shards in memory."""
-        return {**self.__dict__, "_kept": OrderedDict(), "_store": None}
+        """Everything but open connections and the shards in memory."""
+        state = {name: value for name, value in self.__dict__.items() if name != "_kept"}
+        return {**state, "_delivery": _address(self._delivery)}
 
-    def row_counts(self) -> list[int]:
-        """Rows of each shard, from the ends of the files."""
-        return [self._ask(name, lambda file: int(file.metadata.num_rows)) for name in self.names]
-
-    def labels(self) -> npt.NDArray[np.int64] | None:
-        """The label of every row, or None where there are none."""
-        columns = [self._ask(name, _labels_in) for name in self.names]
-        found = [column for column in columns if column is not None]
-        return np.concatenate(found) if found else None
-
-    def row_ids(self) -> list[str]:
-        """The id of every row."""
-        return [
-            row_id
-            for name in self.names
-            for row_id in self._ask(name, lambda file: file.read(columns=[ROW_ID])[ROW_ID].to_pylist())
-        ]
-
-    def _make_room(self) -> None:
-        """Forget what was not used for longest; shards have about the same size."""
-        largest = max((rows.values.nbytes for rows in self._kept.values()), default=0)
-        while self._kept and (len(self._kept) + 1) * largest > self._cache_bytes:
-            self._kept.popitem(last=False)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._process, self._delivery = os.getpid(), _open_again(*state["_delivery"])
+        self._kept = lru_cache(self.capacity)(self._read)
 
     def _read(self, index: int) -> Rows:
-        store, name = self._opened(), self.names[index]
-        shard = ShardFile(store, name).read(self._shape, self._dtype)
+        manifest, file = self.delivery.manifest, self.delivery.shard_files(self._split)[index]
+        shard = file.read(manifest.input_shape, manifest.dtype)
         return Rows(shard.values, shard.labels)
 
-    def _ask(self, name: str, question: Callable[[Any], Answer]) -> Answer:
-        store = self._opened()
-        try:
-            with store.open(name) as file:
-                return question(pq.ParquetFile(file))
-        except (pa.ArrowException, KeyError, OSError) as error:
-            raise DeliveryError(f"{store.label}/{name} is not a readable shard: {error}") from None
-
-    def _opened(self) -> Store:
-        """The store, opened in this process: a connection does not survive a fork."""
-        if self._store is None or self._store[0] != os.getpid():
-            self._store = (os.getpid(), open_store(self._delivery))
-        return self._store[1]
+    def _bytes_of_a_shard(self) -> int:
+        manifest = self._delivery.manifest
+        row = element_count(manifest.input_shape) * np.dtype(manifest.dtype).itemsize
+        return max(self.row_counts, default=0) * row
 
 
-def _labels_in(file: Any) -> npt.NDArray[np.int64] | None:
-    if LABEL not in file.schema_arrow.names:
-        return None
-    column: npt.NDArray[np.int64] = file.read(columns=[LABEL])[LABEL].to_numpy().astype(np.int64)
-    return column
+def _address(delivery: Delivery) -> tuple[str, Manifest]:
+    return delivery.label, delivery.manifest
+
+
+def _open_again(label: str, manifest: Manifest) -> Delivery:
+    """A delivery whose manifest is known, and need not be read a second time."""
+    return Delivery(open_store(label), manifest)

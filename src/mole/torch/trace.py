@@ -1,8 +1,8 @@
 """Follow a model's input while the model runs: which layers take it, and what else touches it.
 
 A module's place among the attributes says nothing about when it runs, so the model is run on a random
-batch. Below autograd every operation passes a dispatcher that tells which tensors it reads. A tensor that
-shares memory with the input, or that is a plain or zero-padded copy of it, still is the input.
+batch. Below autograd every operation passes through a dispatcher, which sees the tensors that it reads. A
+tensor that shares memory with the input, or is a plain or zero-padded copy of it, still is the input.
 """
 
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 from mole.scheme.first_layer import Padding
 from mole.torch.module import AugmentedModule
+from mole.torch.running import in_mode
 
 LINEAR_LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, AugmentedModule)
 
@@ -59,11 +60,11 @@ class Trace:
 def trace_input(model: nn.Module, batch: Tensor, *, training: bool) -> Trace:
     """Run the model on a batch, in either mode and without gradients, and follow the batch.
 
-    The model, its buffers and PyTorch's random numbers are afterwards as they were.
+    Afterwards the model, its buffers and PyTorch's random state are as they were.
     """
     follower = _Follower(model, batch)
     with ExitStack() as stack:
-        stack.enter_context(_in_mode(model, training))
+        stack.enter_context(in_mode(model, training=training))
         stack.enter_context(_unchanged_buffers(model))
         stack.enter_context(torch.random.fork_rng())
         stack.enter_context(torch.inference_mode(False))
@@ -86,7 +87,7 @@ class _Follower(TorchDispatchMode):
         for name, module in model.named_modules():
             for parameter in module.parameters() if isinstance(module, LINEAR_LAYERS) else ():
                 self._owners.setdefault(_memory(parameter), []).append((name, module))
-        self._kept: list[Tensor] = []  # alive until the end, so that no other tensor gets their memory
+        self._kept: list[Tensor] = []  # kept alive, so that no other tensor gets their memory
         self._padding_of: dict[int, Padding] = {}  # of each memory that holds the input
         self._modules: list[tuple[str, nn.Module]] = []
         self._linear_layer: nn.Module | None = None  # the one that is running
@@ -170,23 +171,11 @@ def _zeros_added(args: tuple[Any, ...]) -> Padding | None:
 
 
 def _memory(tensor: Tensor) -> int:
-    """What tells two tensors with the same memory; 0 for tensors without one, such as sparse ones."""
+    """The same for all tensors that share memory; 0 for tensors without any, such as sparse ones."""
     try:
         return tensor.untyped_storage().data_ptr()
     except (RuntimeError, NotImplementedError):
         return 0
-
-
-@contextmanager
-def _in_mode(model: nn.Module, training: bool) -> Iterator[None]:
-    """Training or evaluation mode for a while; each module gets its own mode back."""
-    before = {module: module.training for module in model.modules()}
-    model.train(training)
-    try:
-        yield
-    finally:
-        for module, mode in before.items():
-            module.training = mode
 
 
 @contextmanager

@@ -1,116 +1,35 @@
-"""The course of a training, from its first step to its last, and over an interruption."""
+"""Train a model: epoch after epoch, and on from the last finished one after an interruption."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from mole.errors import FileError, ParameterError
 from mole.progress import Progress, no_progress
-from mole.torch.batches import (
-    augmented_part,
-    check_key,
-    device_of,
-    in_order,
-    logits_of,
-    samples_and_labels,
-    shuffled,
-)
-from mole.torch.evaluation import Epoch, RunningScore, Score, loss_of
+from mole.torch.batches import samples_and_labels, shuffled
+from mole.torch.evaluation import Evaluation, RunningScore, evaluate, loss_of
 from mole.torch.models import fill
+from mole.torch.module import augmented_part, check_key
 from mole.torch.resume import ResumeFile
+from mole.torch.running import logits_of, move
 
 
-class Trainer:
-    """The optimizer and its learning rate, from the first step to the last."""
+class Epoch(NamedTuple):
+    """How one pass over the data went.
 
-    def __init__(
-        self,
-        model: nn.Module,
-        device: torch.device,
-        learning_rate: float,
-        *,
-        steps: int,
-        progress: Progress,
-    ) -> None:
-        parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        if not parameters:
-            raise ParameterError("the model has nothing to train: all its parameters are frozen")
-        self._model, self._device = model, device
-        self._done, self._steps, self._progress = 0, steps, progress
-        self._optimizer = torch.optim.Adam(parameters, lr=learning_rate)
-        self._schedule = torch.optim.lr_scheduler.OneCycleLR(
-            self._optimizer, max_lr=learning_rate, total_steps=max(2, steps)
-        )
+    Attributes:
+        number: counted from 1.
+        loss, accuracy: on the training data, while the model was learning from it.
+        validation: on other data, after the epoch; None if there is no other data.
+    """
 
-    def state(self, loader: DataLoader[Any], history: Sequence[Epoch]) -> dict[str, Any]:
-        """All that the epochs to come depend on, but for the augmented layer."""
-        frozen = _names_of_augmented_part(self._model)
-        weights = {name: t for name, t in self._model.state_dict().items() if name not in frozen}
-        return {
-            "weights": weights,
-            "optimizer": self._optimizer.state_dict(),
-            "schedule": self._schedule.state_dict(),
-            "random": [generator.get_state() for generator in self._generators(loader)],
-            "steps": self._done,
-            "epochs": [(*epoch[:3], epoch.validation and tuple(epoch.validation)) for epoch in history],
-        }
-
-    def resume(self, unfinished: ResumeFile, loader: DataLoader[Any]) -> list[Epoch]:
-        """Take up the state after the last finished epoch, if there is one; the epochs so far."""
-        state = unfinished.read()
-        if state is None:
-            return []
-        own = self._model.state_dict()
-        frozen = {name: own[name] for name in _names_of_augmented_part(self._model)}
-        try:
-            fill(self._model, {**state["weights"], **frozen}, str(unfinished.path))
-            self._optimizer.load_state_dict(state["optimizer"])
-            self._schedule.load_state_dict(state["schedule"])
-            for generator, kept in zip(self._generators(loader), state["random"], strict=True):
-                generator.set_state(kept)
-            self._done = int(state["steps"])
-            return [_epoch(*scores) for scores in state["epochs"]]
-        except (KeyError, TypeError, ValueError, RuntimeError):
-            raise FileError(f"{unfinished.path} does not fit this network: delete it") from None
-
-    def _generators(self, loader: DataLoader[Any]) -> list[torch.Generator]:
-        """Whatever draws random numbers: dropout, and the order of rows."""
-        drawing = [torch.default_generator, loader.generator, getattr(loader.sampler, "generator", None)]
-        if self._device.type == "cuda":
-            drawing.append(torch.cuda.default_generators[self._device.index or 0])
-        return [generator for generator in drawing if generator is not None]
-
-    def epoch(self, loader: DataLoader[Any]) -> Score:
-        """One pass over the data."""
-        sums = RunningScore()
-        self._model.train()
-        for batch in loader:
-            samples, labels = (part.to(self._device) for part in samples_and_labels(batch))
-            self._optimizer.zero_grad()
-            logits = logits_of(self._model, samples)
-            loss = loss_of(logits, labels)
-            loss.backward()
-            self._optimizer.step()
-            self._schedule.step()
-            sums.add(loss.detach(), logits, labels)
-            self._done += 1
-            self._progress(self._done, self._steps)
-        return sums.score()
-
-
-def _epoch(number: int, loss: float, accuracy: float, validation: tuple[float, float] | None) -> Epoch:
-    return Epoch(number, loss, accuracy, None if validation is None else Score(*validation))
-
-
-def _names_of_augmented_part(model: nn.Module) -> list[str]:
-    part = augmented_part(model)
-    if part is None:
-        return []
-    (name,) = [name for name, module in model.named_modules() if module is part]
-    return [f"{name}.{own}" for own in part.state_dict()]
+    number: int
+    loss: float
+    accuracy: float
+    validation: Evaluation | None
 
 
 def train(
@@ -124,11 +43,15 @@ def train(
     device: str | None = None,
     validation: Dataset[Any] | None = None,
     workers: int = 0,
+    resume_file: ResumeFile | None = None,
     progress: Progress = no_progress,
+    on_resume: Callable[[int], None] = lambda finished: None,
     on_epoch: Callable[[Epoch], None] = lambda epoch: None,
-    unfinished: ResumeFile | None = None,
 ) -> tuple[Epoch, ...]:
     """Train a model in place, with Adam and a learning rate that rises and falls once.
+
+        attach(model, mole.load("delivery/augmented-layer.safetensors"))
+        train(model, MorphedDataset("delivery", "train"), epochs=10)
 
     On a CPU the same model, data and seed give the same result.
 
@@ -136,66 +59,134 @@ def train(
         model: a classifier, with the augmented layer attached if the data is morphed.
         dataset: samples with labels, such as a `MorphedDataset`.
         epochs: passes over the data.
-        batch_size: rows for a step.
+        batch_size: rows per step.
         learning_rate: its peak.
         seed: decides the order of the rows, and dropout.
         device: where to train, such as 'cuda'; None for where the model is. The model stays there.
         validation: other data to score the model on after each epoch.
         workers: processes that read ahead.
+        resume_file: keeps the state after each epoch. If it holds one already, training resumes there; on a
+            delivery it ends as if it had never been interrupted.
         progress: called with the steps done and the steps to do.
+        on_resume: called with the number of finished epochs, if training resumes.
         on_epoch: called after each epoch.
-        unfinished: keeps each finished epoch; where it has some, the training goes on behind them, and on a
-            delivery ends as if it had never stopped.
+
+    Returns:
+        Every epoch, those before an interruption included.
 
     Raises:
         ParameterError: if data and model do not belong together, or the training fails.
+        FileError: if the resume file belongs to another training, or cannot be read or written.
     """
-    _check_choices(epochs, batch_size, learning_rate)
+    _check_positive(epochs=epochs, batch_size=batch_size, learning_rate=learning_rate)
     check_key(model, dataset)
-    place = device_of(model, device)
-    model.to(place)
+    place = move(model, device)
     with torch.random.fork_rng([place] if place.type == "cuda" else []):
         torch.manual_seed(seed)
         loader = shuffled(dataset, batch_size=batch_size, seed=seed, workers=workers)
-        course = Trainer(model, place, learning_rate, steps=epochs * len(loader), progress=progress)
-        history = [] if unfinished is None else course.resume(unfinished, loader)
+        trainer = Trainer(model, loader, place, learning_rate, epochs=epochs, progress=progress)
+        history = [] if resume_file is None else trainer.resume(resume_file)
+        if history:
+            on_resume(len(history))
         for number in range(len(history) + 1, epochs + 1):
-            score = course.epoch(loader)
-            checked = None if validation is None else evaluate(model, validation, workers=workers)
-            history.append(Epoch(number, *score, checked))
-            if unfinished is not None:
-                unfinished.keep(course.state(loader, history))
+            score = trainer.epoch()
+            others = None if validation is None else evaluate(model, validation, workers=workers)
+            history.append(Epoch(number, *score, others))
+            if resume_file is not None:
+                resume_file.keep(trainer.state(history))
             on_epoch(history[-1])
     return tuple(history)
 
 
-def evaluate(
-    model: nn.Module,
-    dataset: Dataset[Any],
-    *,
-    batch_size: int = 256,
-    device: str | None = None,
-    workers: int = 0,
-) -> Score:
-    """Loss and accuracy of a model on a data set; the model is left as it was."""
-    check_key(model, dataset)
-    place = device_of(model, device)
-    model.to(place)
-    sums = RunningScore()
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            for batch in in_order(dataset, batch_size=batch_size, workers=workers):
-                samples, labels = (part.to(place) for part in samples_and_labels(batch))
-                logits = logits_of(model, samples)
-                sums.add(loss_of(logits, labels), logits, labels)
-    finally:
-        model.train(was_training)
-    return sums.score()
+class Trainer:
+    """A model that learns, with its data, optimizer and learning rate, from the first step to the last."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loader: DataLoader[Any],
+        device: torch.device,
+        learning_rate: float,
+        *,
+        epochs: int,
+        progress: Progress,
+    ) -> None:
+        parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        if not parameters:
+            raise ParameterError("the model has nothing to train: all its parameters are frozen")
+        self._model, self._loader, self._device, self._progress = model, loader, device, progress
+        self._done, self._steps = 0, epochs * len(loader)
+        self._optimizer = torch.optim.Adam(parameters, lr=learning_rate)
+        self._schedule = torch.optim.lr_scheduler.OneCycleLR(
+            self._optimizer, max_lr=learning_rate, total_steps=max(2, self._steps)
+        )
+
+    def epoch(self) -> Evaluation:
+        """One pass over the data."""
+        running = RunningScore()
+        self._model.train()
+        for batch in self._loader:
+            samples, labels = (part.to(self._device) for part in samples_and_labels(batch))
+            self._optimizer.zero_grad()
+            logits = logits_of(self._model, samples)
+            loss = loss_of(logits, labels)
+            loss.backward()
+            self._optimizer.step()
+            self._schedule.step()
+            running.add(loss.detach(), logits, labels)
+            self._done += 1
+            self._progress(self._done, self._steps)
+        return running.result()
+
+    def state(self, history: Sequence[Epoch]) -> dict[str, Any]:
+        """Everything that the epochs to come depend on, except for the augmented layer."""
+        layer = self._augmented_layer()
+        return {
+            "weights": {name: t for name, t in self._model.state_dict().items() if name not in layer},
+            "optimizer": self._optimizer.state_dict(),
+            "schedule": self._schedule.state_dict(),
+            "random": [generator.get_state() for generator in self._generators()],
+            "steps": self._done,
+            "epochs": [(*epoch[:3], epoch.validation and tuple(epoch.validation)) for epoch in history],
+        }
+
+    def resume(self, file: ResumeFile) -> list[Epoch]:
+        """Take up the state that a file holds; returns the finished epochs, none if there is no file."""
+        state = file.read()
+        if state is None:
+            return []
+        try:
+            fill(self._model, {**state["weights"], **self._augmented_layer()}, str(file.path))
+            self._optimizer.load_state_dict(state["optimizer"])
+            self._schedule.load_state_dict(state["schedule"])
+            for generator, kept in zip(self._generators(), state["random"], strict=True):
+                generator.set_state(kept)
+            self._done = int(state["steps"])
+            return [_epoch(*scores) for scores in state["epochs"]]
+        except (KeyError, TypeError, ValueError, RuntimeError):
+            raise FileError(f"{file.path} does not fit this network: delete it") from None
+
+    def _augmented_layer(self) -> dict[str, Tensor]:
+        """The augmented layer's tensors by their names in the model: frozen, and so not kept."""
+        found = augmented_part(self._model)
+        if found is None:
+            return {}
+        return {f"{found.name}.{name}": tensor for name, tensor in found.module.state_dict().items()}
+
+    def _generators(self) -> list[torch.Generator]:
+        """Whatever draws random numbers: dropout, and the order of the rows."""
+        order = (self._loader.generator, getattr(self._loader.sampler, "generator", None))
+        drawing = [torch.default_generator, *order]
+        if self._device.type == "cuda":
+            drawing.append(torch.cuda.default_generators[self._device.index or 0])
+        return [generator for generator in drawing if generator is not None]
 
 
-def _check_choices(epochs: int, batch_size: int, learning_rate: float) -> None:
-    for name, value in (("epochs", epochs), ("batch_size", batch_size), ("learning_rate", learning_rate)):
+def _epoch(number: int, loss: float, accuracy: float, validation: tuple[float, float] | None) -> Epoch:
+    return Epoch(number, loss, accuracy, None if validation is None else Evaluation(*validation))
+
+
+def _check_positive(**choices: float) -> None:
+    for name, value in choices.items():
         if not value > 0:
             raise ParameterError(f"{name} is {value}: give a number above 0")

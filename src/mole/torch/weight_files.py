@@ -1,7 +1,7 @@
 """A first layer from a file of weights, where there is no model to run.
 
 Such a file does not say which of its tensors comes first, nor how a convolution strides and pads: where
-that is open, it is asked for and never guessed.
+that is open, the user has to say it, and it is never guessed.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from mole.scheme.shapes import Shape, element_count
 from mole.storage.checked import read_metadata
 from mole.torch.models import read_weights
 
-SHOWN = 8  # of a list of names
+SHOWN = 8  # names at most
 
 
 def first_layer_of_file(
@@ -35,13 +35,13 @@ def first_layer_of_file(
     Args:
         path: a .safetensors, .pt or .pth file.
         input_shape: shape of a sample.
-        tensor: the weight's name; None where only one tensor takes samples of that shape.
-        stride: of a convolution; a linear layer has none.
-        padding: of a convolution, likewise.
+        tensor: the weight's name; not needed if only one tensor takes samples of that shape.
+        stride: needed for a convolution; a linear layer has none.
+        padding: likewise.
         normalisation: what the network expects of its input.
 
     Raises:
-        ParameterError: if something has to be said that the file does not tell.
+        ParameterError: if something that the file does not say has to be given, or does not fit.
         FileError: if the file holds no weights, or no plain first layer.
     """
     _refuse_other_files(path)
@@ -52,12 +52,12 @@ def first_layer_of_file(
     bias = None if bias_of is None else bias_of.float().numpy()
     if weight.ndim == 2:
         if stride is not None or padding is not None:
-            raise ParameterError(f"'{name}' is a linear layer: leave out --stride and --padding")
+            raise ParameterError(f"'{name}' is a linear layer: leave out stride and padding")
         return name, FirstLayer.linear(weight, bias, input_shape=input_shape, normalisation=normalisation)
     if stride is None or padding is None:
         raise ParameterError(
-            f"{path} does not tell how the convolution '{name}' strides and pads: "
-            "say --stride and --padding, as its network has them"
+            f"{path} does not say how the convolution '{name}' strides and pads",
+            advice={"stride": None, "padding": None},
         )
     groups = max(1, input_shape[0] // max(1, weight.shape[1]))
     return name, FirstLayer.conv(
@@ -81,8 +81,8 @@ def _choose(found: Mapping[str, Tensor], tensor: str | None, shape: Shape, path:
             f"{path} has no weight that takes samples of {sides}: it has {_listed(weights)}"
         )
     raise ParameterError(
-        f"{path} has several weights that could be the first layer's: choose one with --tensor: "
-        f"{_listed(fitting)}"
+        f"{path} has {len(fitting)} weights that could be the first layer's",
+        advice={"tensor": tuple(fitting[:SHOWN])},
     )
 
 
@@ -107,7 +107,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _refuse_other_files(path: Path) -> None:
-    """Refuse what has a first layer in it that must not be exported from its tensors alone."""
+    """Refuse files of Morphed Learning whose tensors are not a plain network's."""
     if path.suffix.lower() != ".safetensors" or not path.is_file():
         return
     try:
@@ -116,11 +116,11 @@ def _refuse_other_files(path: Path) -> None:
         return  # read_weights says what is wrong with it
     form = metadata.get("format")
     if form == FIRST_LAYER:
-        raise FileError(f"{path} is a first layer already: hand it over as it is")
+        raise FileError(f"{path} is already a first layer: hand it over as it is")
     if form == AUGMENTED_LAYER:
-        raise FileError(f"{path} is an augmented layer, which stays where it is: give the plain network")
+        raise FileError(f"{path} is an augmented layer, not a plain network: give the network from before")
     if form == CHECKPOINT and metadata.get("augmented", "null") != "null":
         raise FileError(
-            f"{path} was trained on morphed data and has an augmented layer in the place of its first one: "
+            f"{path} was trained on morphed data and has an augmented layer in place of its first layer: "
             "give the network from before"
         )
