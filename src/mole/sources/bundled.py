@@ -34,7 +34,7 @@ def bundled_images(shape: Shape, *, private: int, public: int, seed: int = 0) ->
             "make a delivery of your own data, and audit that"
         )
     if shape[0] == 1:
-        arrays = _fashion_mnist()
+        arrays = fashion_mnist()
         mine, others = (arrays["x_private"][:private], arrays["x_public"][:public])
         return BundledImages(_resized(mine, shape), _resized(others, shape), "Fashion-MNIST")
     rng = np.random.default_rng(seed)
@@ -45,10 +45,11 @@ def bundled_images(shape: Shape, *, private: int, public: int, seed: int = 0) ->
     return BundledImages(crops[0], crops[1], "cut-outs of a few photographs")
 
 
-def _fashion_mnist() -> dict[str, Any]:
+def fashion_mnist() -> dict[str, npt.NDArray[Any]]:
+    """The part of Fashion-MNIST in the package: x_ and y_ of public, private and test; and classes."""
     path = files("mole.sources").joinpath("data/fashion-mnist.npz")
     with path.open("rb") as file, np.load(file) as arrays:
-        return {name: arrays[name] for name in ("x_private", "x_public")}
+        return {name: arrays[name] for name in arrays.files}
 
 
 def _resized(images: Pixels, shape: Shape) -> Pixels:
