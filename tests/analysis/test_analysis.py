@@ -16,6 +16,7 @@ from mole.provider.keys.derivation import SEED_BYTES
 from mole.scheme.cores import gaussian_core
 from mole.scheme.layer_matrix import layer_entries
 from mole.scheme.morphing import Morphing
+from mole.scheme.shapes import valid_kappas
 from strategies import layer_cases
 
 sigmas = st.floats(0.01, 0.99)
@@ -25,7 +26,7 @@ sigmas = st.floats(0.01, 0.99)
 def sizes(draw: st.DrawFn) -> tuple[int, int]:
     """Elements of a sample, and a kappa that divides them."""
     elements = draw(st.integers(1, 400))
-    return elements, draw(st.sampled_from(mole.valid_kappas((elements,))))
+    return elements, draw(st.sampled_from(valid_kappas((elements,))))
 
 
 # Exact fractions -----------------------------------------------------------------------------------------
@@ -72,7 +73,7 @@ def test_a_larger_kappa_makes_every_attack_easier_and_morphing_cheaper(side, sig
                 input_elements=elements, output_positions=side, kernel_elements=9, kappa=kappa, sigma=sigma
             ),
         )
-        for kappa in mole.valid_kappas((elements,))
+        for kappa in valid_kappas((elements,))
     ]
     for column in zip(*by_kappa, strict=True):
         assert list(column) == sorted(column)
@@ -148,7 +149,7 @@ def test_the_published_size_is_that_of_another_matrix(rng):
 @given(st.sampled_from([(1, 4, 4), (3, 4, 4), (2, 3, 6)]), st.data())
 def test_the_providers_macs_are_the_elements_of_m_that_are_not_zero(shape, data):
     elements = math.prod(shape)
-    kappa = data.draw(st.sampled_from([k for k in mole.valid_kappas(shape) if k < elements]))
+    kappa = data.draw(st.sampled_from([k for k in valid_kappas(shape) if k < elements]))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     side = elements // kappa
     matrix = np.kron(np.eye(kappa), rng.uniform(0.5, 1, size=(side, side)))  # equation 4
@@ -161,7 +162,7 @@ def test_the_providers_macs_are_the_elements_of_m_that_are_not_zero(shape, data)
 
 
 def test_lemma_2_ties_the_relative_error_of_images_to_the_distance_of_matrices(rng):
-    """For morphed data without covariance. As it is written, sigma N^(-1/4), it holds for kappa = 1 only."""
+    """For morphed data without covariance. As it is written, with sigma N^(-1/4), it needs kappa = 1."""
     for side, kappa in ((12, 1), (6, 2), (3, 4)):
         truth, guess = (m / np.linalg.norm(m) * math.sqrt(side) for m in rng.normal(size=(2, side, side)))
         morphed = rng.normal(size=(200_000, kappa * side))
@@ -172,7 +173,7 @@ def test_lemma_2_ties_the_relative_error_of_images_to_the_distance_of_matrices(r
         own_rms = 1 / math.sqrt(kappa * side)
         assert error / own_rms == pytest.approx(distance, rel=0.02)
         as_written = error / (side**2) ** -0.25
-        assert (as_written == pytest.approx(distance, rel=0.02)) is (kappa == 1)
+        assert (as_written == pytest.approx(distance, rel=0.02)) == (kappa == 1)
 
 
 # Sizes, settings, figures --------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ MEASURES: Mapping[str, tuple[str, Callable[[Any], str], str]] = {
     ),
     "correlation": (
         "Correlation", _two,
-        "How closely light and dark follow the original: 1 is exactly, 0 not at all.",
+        "How closely light and dark follow the original: 1 means exactly, 0 not at all.",
     ),
     "rmse": (
         "Error (RMSE)", plainly,
@@ -115,7 +115,7 @@ MEASURES: Mapping[str, tuple[str, Callable[[Any], str], str]] = {
     ),
     "components": (
         "Components", _several,
-        "How well each coarse property of an image (brightness, colour, layout) was read off: 1 is "
+        "How well each coarse property of an image (brightness, colour, layout) was read off: 1 means "
         "exactly, 0 not at all.",
     ),
     "neighbours": (
@@ -124,7 +124,7 @@ MEASURES: Mapping[str, tuple[str, Callable[[Any], str], str]] = {
     ),
     "distance_correlation": (
         "Distances kept", _two,
-        "How closely distances between morphed images follow those between originals: 1 is exactly.",
+        "How closely distances between morphed images follow those between originals: 1 means exactly.",
     ),
 }  # fmt: skip
 
