@@ -5,7 +5,7 @@ with scikit-image are used. The first half of the images is private, the second 
 """
 
 import argparse
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import mole
 from common import write_result
 from mole.attacks import ATTACKS
 from mole.audit.report import AttackReport
-from mole.audit.run import audit
+from mole.audit.run import audit_subject
 from mole.audit.scoring import Truth
 from mole.audit.subject import Subject
 from mole.scheme.shapes import Array
@@ -38,9 +38,9 @@ def main() -> None:
     settings = []
     for core, kappa in SETTINGS:
         subject = subject_of(layer, private, public, core, kappa)
-        report = audit(subject, attacks=ATTACKS, budget=3600)
+        report = audit_subject(subject, attacks=ATTACKS, budget=3600)
         settings.append({"core": core, "kappa": kappa, "attacks": told(report.attacks)})
-        print(core, kappa, {attack.name: attack.status for attack in report.attacks}, flush=True)
+        print(core, kappa, {found.attack.name: found.status.value for found in report.attacks}, flush=True)
     images = arguments.images.stem if arguments.images else "photographs"
     write_result("attacks", {"images": images, "private": len(private), "settings": settings})
 
@@ -73,15 +73,20 @@ def subject_of(layer: mole.FirstLayer, private: Array, public: Array, core: str,
 def told(attacks: tuple[AttackReport, ...]) -> dict[str, Any]:
     """Status, seconds, words and scores of each attack."""
     return {
-        attack.name: {
-            "attacker": attack.attacker,
-            "status": attack.status,
-            "seconds": attack.seconds,
-            "words": attack.words,
-            **{name: _rounded(value) for name, value in attack.score.items()},
+        found.attack.name: {
+            "attacker": found.attack.attacker.value,
+            "status": found.status.value,
+            "seconds": found.seconds,
+            "words": found.words,
+            **{name: _rounded(value) for name, value in _measured(found).items()},
         }
-        for attack in attacks
+        for found in attacks
     }
+
+
+def _measured(found: AttackReport) -> dict[str, Any]:
+    figures = {} if found.score is None else asdict(found.score)
+    return {name: value for name, value in figures.items() if value is not None}
 
 
 def _rounded(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """The audit of real deliveries: what it says, and that it says what is wrong instead of crashing."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -10,18 +11,17 @@ import mole
 from browsers import LIGHT, PHONE, in_a_browser, problems
 from deliveries import make_key, make_layer, write_npz
 from mole.attacks import ATTACKS
-from mole.attacks.tools.attack import ATTACKERS, DEVELOPER, INJECTOR, OUTSIDER, THIEF
-from mole.audit.from_delivery import Known, subject_of_delivery
+from mole.attacks.tools.attack import Attacker
+from mole.audit.from_delivery import subject_of_delivery
+from mole.audit.from_setting import subject_of_setting
 from mole.audit.page import render
-from mole.audit.paper_figures import paper_figures
-from mole.audit.report import BROKEN, LEAKS, NOT_APPLICABLE, NOT_COMPARED, NOT_TRIED, SUCCEEDED, UNKNOWN
-from mole.audit.run import audit
-from mole.audit.subject import subject_of_setting
-from mole.audit.write import write_report
-from mole.demo.story import load_images
-from mole.errors import ParameterError
+from mole.audit.report import Level, Status
+from mole.audit.run import audit, audit_setting, audit_subject
+from mole.errors import MoleWarning, ParameterError
+from mole.exchange.delivery import Delivery
 from mole.provider.deliver import deliver
 from mole.provider.plan import Options
+from mole.sources.bundled import fashion_mnist
 from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore
 
@@ -30,8 +30,8 @@ BY_ALGEBRA = [attack for attack in ATTACKS if attack.name == "channel-fingerprin
 
 @pytest.fixture(scope="module")
 def clothes(tmp_path_factory):
-    """A delivery of Fashion-MNIST with a layer of 16 channels, its source and public images."""
-    folder, images = tmp_path_factory.mktemp("clothes"), load_images()
+    """A delivery of Fashion-MNIST with a layer of 16 channels, and what its provider knows."""
+    folder, images = tmp_path_factory.mktemp("clothes"), fashion_mnist()
     rng = np.random.default_rng(5)
     layer = mole.FirstLayer.conv(
         rng.normal(size=(16, 1, 3, 3)).astype(np.float32), None, input_shape=(1, 28, 28), padding=1,
@@ -45,44 +45,60 @@ def clothes(tmp_path_factory):
     source = open_source(str(folder / "private.npz"))
     deliver(source, layer, key, LocalStore(folder / "delivery"), Options(dtype="int8"))
     public = open_source(str(folder / "public.npz"))
-    return LocalStore(folder / "delivery"), Known(key=key, layer=layer, truth=source, public=public)
+    known = {"key": key, "layer": layer, "truth": source, "public": public}
+    return Delivery.open(folder / "delivery"), known
+
+
+def by_algebra(clothes, **changed):
+    """The audit of the clothes with one attack, and something else than its provider knows."""
+    delivery, known = clothes
+    return audit_subject(subject_of_delivery(delivery, **known | changed), attacks=BY_ALGEBRA)
+
+
+def small_delivery(folder, rows, **options):
+    """A delivery of small random images, and what its provider knows."""
+    source = open_source(str(write_npz(folder / "data.npz", train=rows, test=0)))
+    known = {"key": make_key(), "layer": make_layer(), "truth": source}
+    deliver(source, known["layer"], known["key"], LocalStore(folder / "delivery"), Options(**options))
+    return folder / "delivery", known
 
 
 @pytest.fixture(scope="module")
 def clothes_report(clothes):
-    return audit(subject_of_delivery(*clothes), plots=paper_figures(), budget=240)
+    delivery, known = clothes
+    return audit(delivery, **known, budget=240)
 
 
 def test_the_verdicts_on_a_delivery(clothes_report):
     levels = {verdict.attacker: verdict.level for verdict in clothes_report.verdicts}
-    assert levels[DEVELOPER] == levels[INJECTOR] == BROKEN
-    assert levels[THIEF] == BROKEN  # grey images come back without the layer's weights, too
-    assert levels[OUTSIDER] != BROKEN
-    attacks = {attack.name: attack for attack in clothes_report.attacks}
-    assert attacks["channel-fingerprint"].status == SUCCEEDED
-    assert attacks["channel-fingerprint"].score["channels"] == 1
-    assert attacks["channel-fingerprint"].score["reidentified"] == 1
-    assert "1 / beta!" in attacks["channel-fingerprint"].source
-    assert attacks["channel-fingerprint"].published.endswith("4.8e-14")  # 1 / 16!
+    assert levels[Attacker.DEVELOPER] == levels[Attacker.INJECTOR] == Level.BROKEN
+    assert levels[Attacker.THIEF] == Level.BROKEN  # grey images come back without the layer's weights, too
+    assert levels[Attacker.OUTSIDER] != Level.BROKEN
+    (found,) = (one for one in clothes_report.attacks if one.attack in BY_ALGEBRA)
+    assert found.status == Status.SUCCEEDED
+    assert found.score.channels == 1
+    assert found.score.reidentified == 1
+    assert "1 / beta!" in found.attack.source
+    assert found.published.endswith("4.8e-14")  # 1 / 16!
     assert clothes_report.warnings == ()
 
 
 def test_every_attack_is_told_of(clothes_report):
-    assert [attack.name for attack in clothes_report.attacks] == [attack.name for attack in ATTACKS]
+    assert [found.attack for found in clothes_report.attacks] == list(ATTACKS)
     assert len(ATTACKS) == 13
-    assert {attack.attacker for attack in ATTACKS} == set(ATTACKERS)
-    for attack in clothes_report.attacks:
-        assert attack.words.endswith((".", "!")), attack.name
-        assert attack.advice
-        if attack.status not in (NOT_APPLICABLE, NOT_TRIED):
-            assert attack.score, attack.name
-            assert attack.seconds > 0
+    assert {attack.attacker for attack in ATTACKS} == set(Attacker)
+    for found in clothes_report.attacks:
+        assert found.words.endswith((".", "!")), found.attack.name
+        assert found.attack.advice
+        if found.status not in (Status.NOT_APPLICABLE, Status.NOT_TRIED):
+            assert found.score, found.attack.name
+            assert found.seconds > 0
 
 
 @in_a_browser
 @pytest.mark.parametrize("how", [LIGHT, PHONE], ids=["light", "phone"])
 def test_the_page_of_a_real_delivery(clothes_report, browser, tmp_path, how):
-    page = write_report(clothes_report, tmp_path / "audit")
+    page = clothes_report.save(tmp_path / "audit")
     assert problems(browser, page, **how) == []
     text = page.read_text()
     assert "recovers every image" in text.lower()
@@ -93,66 +109,114 @@ def test_the_page_of_a_real_delivery(clothes_report, browser, tmp_path, how):
 
 
 def test_another_key_is_said(clothes):
-    store, known = clothes
-    other = mole.MorphKey.generate((1, 28, 28))
-    report = audit(subject_of_delivery(store, replace(known, key=other)), attacks=BY_ALGEBRA)
+    report = by_algebra(clothes, key=mole.MorphKey.generate((1, 28, 28)))
     assert "is not the one this delivery was made with" in report.warnings[0]
-    assert report.attacks[0].status == NOT_COMPARED
-    assert report.attacks[0].score == {}
-    assert {verdict.level for verdict in report.verdicts} == {UNKNOWN}
+    assert report.attacks[0].status == Status.NOT_COMPARED
+    assert report.attacks[0].score is None
+    assert {verdict.level for verdict in report.verdicts} == {Level.UNKNOWN}
     assert "is not the one this delivery was made with" in render(report)
 
 
+def test_what_is_wrong_is_warned_of_before_any_attack(clothes):
+    delivery, known = clothes
+    begun = []
+    with pytest.warns(MoleWarning, match="is not the one this delivery was made with") as seen:
+        report = audit(
+            delivery,
+            **known | {"key": mole.MorphKey.generate((1, 28, 28))},
+            budget=-1,
+            progress=lambda done, total: begun.append(len(seen)),
+        )
+    assert report.warnings == tuple(str(warning.message) for warning in seen)
+    assert begun[0] == len(report.warnings)
+
+
+def test_addresses_are_as_good_as_what_they_lead_to(tmp_path):
+    place, known = small_delivery(tmp_path, rows=40)
+    mole.save(known["layer"], tmp_path / "layer.safetensors")
+    addresses = {"layer": tmp_path / "layer.safetensors", "truth": tmp_path / "data.npz"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MoleWarning)  # they are found to be the delivery's own
+        opened = audit(Delivery.open(place), **known, budget=-1)
+        named = audit(
+            str(place), key=known["key"], **addresses, public=str(tmp_path / "data.npz"), budget=-1
+        )
+    assert (named.subject, named.warnings) == (opened.subject, opened.warnings)
+    assert [cost.counted for cost in named.costs] == [cost.counted for cost in opened.costs] != []
+
+
 def test_another_source_is_said(clothes, tmp_path):
-    store, known = clothes
-    images = load_images()["x_private"]
+    images = fashion_mnist()["x_private"]
     for name, wrong in (("order", images[::-1]), ("fewer", images[:50])):
         np.savez(tmp_path / f"{name}.npz", x_train=wrong)
-        source = open_source(str(tmp_path / f"{name}.npz"))
-        report = audit(subject_of_delivery(store, replace(known, truth=source)), attacks=BY_ALGEBRA)
+        report = by_algebra(clothes, truth=open_source(str(tmp_path / f"{name}.npz")))
         assert "does not hold the images of this delivery" in report.warnings[0]
         assert "does not hold the images of this delivery" in render(report)
-        assert report.attacks[0].status == SUCCEEDED  # compared with what the key recovers
+        assert report.attacks[0].status == Status.SUCCEEDED  # compared with what the key recovers
 
 
 def test_another_layer_or_none_is_said(clothes):
-    store, known = clothes
-    layer = replace(known.layer, weight=known.layer.weight + 1)
-    report = audit(subject_of_delivery(store, replace(known, layer=layer)), attacks=BY_ALGEBRA)
+    layer = clothes[1]["layer"]
+    report = by_algebra(clothes, layer=replace(layer, weight=layer.weight + 1))
     assert "is not the one this delivery was made for" in report.warnings[0]
-    assert report.attacks[0].status == NOT_TRIED
-    report = audit(subject_of_delivery(store, replace(known, layer=None)), attacks=BY_ALGEBRA)
-    assert "add --layer" in report.attacks[0].words
+    assert report.attacks[0].status == Status.NOT_TRIED
+    report = by_algebra(clothes, layer=None)
+    assert "first layer was not given: give it" in report.attacks[0].words
     assert report.costs == ()
-    assert report.verdicts[2].level == UNKNOWN
-    assert "add --layer" in report.verdicts[2].sentence
+    assert report.verdicts[2].level == Level.UNKNOWN
+    assert "first layer was not given: give it" in report.verdicts[2].sentence
+
+
+def test_a_damaged_file_is_said(tmp_path):
+    place, known = small_delivery(tmp_path, rows=40)
+    layer = place / "augmented-layer.safetensors"
+    delivery = Delivery.open(place)
+    assert subject_of_delivery(delivery, **known).warnings == ()
+    np.savez(tmp_path / "other.npz", x_train=np.zeros((40, 8, 8, 3), np.uint8))
+    other = LocalStore(tmp_path / "other")
+    deliver(open_source(str(tmp_path / "other.npz")), make_layer(), make_key(9), other)
+    layer.write_bytes((tmp_path / "other" / layer.name).read_bytes())
+    assert "augmented-layer.safetensors is not as it was made" in subject_of_delivery(
+        delivery, **known
+    ).warnings[0]  # fmt: skip
 
 
 def test_too_few_images_are_said(tmp_path):
-    write_npz(tmp_path / "data.npz", train=10, test=0)
-    source, key, layer = open_source(str(tmp_path / "data.npz")), make_key(), make_layer()
-    store = LocalStore(tmp_path / "delivery")
-    deliver(source, layer, key, store)
-    report = audit(subject_of_delivery(store, Known(key=key, layer=layer, truth=source)))
+    place, known = small_delivery(tmp_path, rows=10)
+    report = audit(place, **known)
     assert "There are only 10 rows" in report.warnings[-1]
-    assert {attack.status for attack in report.attacks} <= {NOT_APPLICABLE, NOT_TRIED, NOT_COMPARED}
+    allowed = {Status.NOT_APPLICABLE, Status.NOT_TRIED, Status.NOT_COMPARED}
+    assert {found.status for found in report.attacks} <= allowed
     assert "There are only 10 rows" in render(report)
 
 
 def test_a_delivery_without_a_layer(tmp_path):
-    write_npz(tmp_path / "data.npz", train=60, test=0)
-    source, key, layer = open_source(str(tmp_path / "data.npz")), make_key(), make_layer()
-    store = LocalStore(tmp_path / "requests")
-    deliver(source, layer, key, store, Options(layer_dtype=None))
-    report = audit(subject_of_delivery(store, Known(key=key, layer=layer)))
+    place, known = small_delivery(tmp_path, rows=60, layer_dtype=None)
+    with pytest.warns(MoleWarning, match="recovered from the delivery with its key"):
+        report = audit(place, key=known["key"], layer=known["layer"])
     assert "recovered from the delivery with its key" in report.warnings[0]
-    assert {verdict.level for verdict in report.verdicts} == {LEAKS}  # an orthogonal core keeps distances
+    levels = {verdict.level for verdict in report.verdicts}
+    assert levels == {Level.LEAKS}  # an orthogonal core keeps distances
 
 
 def test_no_time_is_said(clothes):
-    report = audit(subject_of_delivery(*clothes), attacks=BY_ALGEBRA, budget=-1)
-    assert report.attacks[0].status == NOT_TRIED
-    assert "--budget" in report.attacks[0].words
+    delivery, known = clothes
+    report = audit(delivery, **known, budget=-1)
+    assert {found.status for found in report.attacks} == {Status.NOT_TRIED}
+    assert "give a larger budget" in report.attacks[0].words
+
+
+def test_an_attack_that_crashes_costs_only_itself(clothes):
+    delivery, known = clothes
+
+    def crash(view, rng):
+        raise ZeroDivisionError
+
+    crashing = replace(BY_ALGEBRA[0], name="crashing", run=crash)
+    subject = subject_of_delivery(delivery, **known)
+    report = audit_subject(subject, attacks=[crashing, *BY_ALGEBRA])
+    assert [found.status for found in report.attacks] == [Status.GAVE_UP, Status.SUCCEEDED]
+    assert report.attacks[0].words == "It gave up: ZeroDivisionError."
 
 
 def test_a_setting_without_any_data():
@@ -160,10 +224,20 @@ def test_a_setting_without_any_data():
     layer = mole.FirstLayer.conv(
         rng.normal(size=(16, 3, 3, 3)).astype(np.float32), None, input_shape=(3, 16, 16), padding=1
     )
-    report = audit(subject_of_setting(layer, kappa=3), attacks=BY_ALGEBRA)
-    assert report.attacks[0].status == SUCCEEDED
+    report = audit_subject(subject_of_setting(layer, kappa=3), attacks=BY_ALGEBRA)
+    assert report.attacks[0].status == Status.SUCCEEDED
     assert report.title == "What this setting would give away"
     assert not report.private
     assert [cost.what for cost in report.costs]
     with pytest.raises(ParameterError, match="no bundled images of shape 2x16x16"):
-        subject_of_setting(replace(layer, weight=layer.weight[:, :2], input_shape=(2, 16, 16)))
+        audit_setting(replace(layer, weight=layer.weight[:, :2], input_shape=(2, 16, 16)))
+
+
+def test_a_setting_from_a_layers_file(tmp_path):
+    mole.save(make_layer(), tmp_path / "layer.safetensors")
+    report = audit_setting(
+        tmp_path / "layer.safetensors", kappa=2, core="gaussian", dtype="int8", budget=-1
+    )
+    told = {name: report.subject[name] for name in ("input shape", "kappa", "core", "stored as")}
+    assert told == {"input shape": "3x8x8", "kappa": 2, "core": "gaussian", "stored as": "int8"}
+    assert {found.status for found in report.attacks} == {Status.NOT_TRIED}

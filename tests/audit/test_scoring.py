@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
-from mole.attacks.tools.attack import COLOURS, CONTRAST, Finding
-from mole.audit.scoring import Truth, aligned, correlations, distances_between, score
+from mole.attacks.tools.attack import Finding, UpTo
+from mole.audit.scoring import Truth, aligned, correlations, score
 from mole.scheme.normalisation import Normalisation
 
 NORMALISATION = Normalisation((0.5, 0.4, 0.3), (0.2, 0.25, 0.3))
@@ -47,11 +48,11 @@ def test_only_what_is_left_open_is_fitted(plain, rng):
     truth = Truth(plain, NORMALISATION)
     mix = rng.normal(size=(3, 3))
     mixed = np.einsum("nchw,cd->ndhw", plain, mix) + 0.7
-    assert score(Finding("", images=mixed, up_to=COLOURS), truth).psnr > 80
+    assert score(Finding("", images=mixed, up_to=UpTo.COLOURS), truth).psnr > 80
     assert score(Finding("", images=mixed), truth).psnr < 30
-    assert score(Finding("", images=-3 * plain + 1, up_to=CONTRAST), truth).psnr > 80
-    assert score(Finding("", images=mixed, up_to=CONTRAST), truth).psnr < 30
-    noise = Finding("", images=rng.normal(size=plain.shape), up_to=COLOURS)
+    assert score(Finding("", images=-3 * plain + 1, up_to=UpTo.CONTRAST), truth).psnr > 80
+    assert score(Finding("", images=mixed, up_to=UpTo.CONTRAST), truth).psnr < 30
+    noise = Finding("", images=rng.normal(size=plain.shape), up_to=UpTo.COLOURS)
     assert score(noise, truth).reidentified <= 0.3
     assert aligned(noise, truth).std(axis=(0, 2, 3)).max() < 0.2  # fitting noise gives grey, not the truth
 
@@ -84,8 +85,7 @@ def test_components_are_compared_with_the_true_ones(plain, rng):
 
 
 def test_distances_and_neighbours(plain, rng):
-    true = distances_between(plain.reshape(20, -1))
-    assert true[3, 7] == pytest.approx(np.linalg.norm(plain[3] - plain[7]), rel=1e-5)
+    true = cdist(plain.reshape(20, -1), plain.reshape(20, -1))
     found = score(Finding("", distances=5 * true), Truth(plain))
     assert found.neighbours == 1
     assert found.distance_correlation == pytest.approx(1)

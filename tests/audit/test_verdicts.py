@@ -3,64 +3,75 @@
 import numpy as np
 import pytest
 
-from mole.attacks.tools.attack import ATTACKERS, DEVELOPER, OUTSIDER, NotApplicableError
+from deliveries import make_key, make_layer
+from mole.attacks.tools.attack import Attack, Attacker, NotApplicableError
 from mole.attacks.tools.views import DeliveryView, DeveloperView, InjectingView, OutsiderView
-from mole.audit.report import (
-    BROKEN,
-    FAILED,
-    GAVE_UP,
-    HOLDS,
-    LEAKS,
-    NOT_APPLICABLE,
-    NOT_COMPARED,
-    NOT_TRIED,
-    PARTLY,
-    SUCCEEDED,
-    UNKNOWN,
-    AttackReport,
-)
+from mole.audit.report import AttackReport, Level, Status
 from mole.audit.scoring import Score, Truth
 from mole.audit.subject import Subject
-from mole.audit.verdicts import status_of, verdicts_of
+from mole.audit.verdicts import judged, status_of, verdicts_of
+from mole.provider.verbs import augment, morph
 
 
 def report(attacker, status, **score):
-    return AttackReport(
-        name="a", title="An attack", attacker=attacker, source="", advice="Do something.", status=status,
-        words="There was no layer.", published=None, seconds=2.4, score=score, facts={},
-    )  # fmt: skip
+    attack = Attack("a", "An attack", attacker, OutsiderView, None, source="", advice="Do something.")
+    figures = Score(**score) if score else None
+    return AttackReport(attack, status, "There was no layer.", seconds=2.4, score=figures)
 
 
 @pytest.mark.parametrize(
     ("score", "status"),
     [
-        (Score(correlation=0.9, reidentified=0.6, among=100), SUCCEEDED),
-        (Score(correlation=0.9, reidentified=0.04, among=100), FAILED),
-        (Score(correlation=0.1, reidentified=0.06, among=100), PARTLY),
-        (Score(correlation=0.1, reidentified=0.01, among=100), FAILED),
-        (Score(correlation=0.1, reidentified=0.2, among=10), FAILED),
-        (Score(best_map=0.9), PARTLY),
-        (Score(best_map=0.2), FAILED),
-        (Score(components=(0.01, 0.9)), PARTLY),
-        (Score(components=(0.01, 0.02)), FAILED),
-        (Score(neighbours=0.8, distance_correlation=1.0), PARTLY),
-        (Score(neighbours=0.02), FAILED),
-        (Score(channels=0.0), FAILED),
+        (Score(correlation=0.9, reidentified=0.6, among=100), Status.SUCCEEDED),
+        (Score(correlation=0.9, reidentified=0.04, among=100), Status.FAILED),
+        (Score(correlation=0.1, reidentified=0.06, among=100), Status.PARTLY),
+        (Score(correlation=0.1, reidentified=0.01, among=100), Status.FAILED),
+        (Score(correlation=0.1, reidentified=0.2, among=10), Status.FAILED),
+        (Score(best_map=0.9), Status.PARTLY),
+        (Score(best_map=0.2), Status.FAILED),
+        (Score(components=(0.01, 0.9)), Status.PARTLY),
+        (Score(components=(0.01, 0.02)), Status.FAILED),
+        (Score(neighbours=0.8, distance_correlation=1.0), Status.PARTLY),
+        (Score(neighbours=0.02), Status.FAILED),
+        (Score(channels=0.0), Status.FAILED),
     ],
 )
 def test_status(score, status):
     assert status_of(score) == status
 
 
+def test_a_score_is_judged_and_what_has_none_stays_as_it_is():
+    fresh = report(Attacker.OUTSIDER, Status.NOT_COMPARED, reidentified=1.0, among=50, correlation=1.0)
+    assert judged(fresh).status == Status.SUCCEEDED
+    for status in (Status.NOT_COMPARED, Status.NOT_TRIED, Status.GAVE_UP):
+        assert judged(report(Attacker.OUTSIDER, status)).status == status
+
+
+def test_words_are_strings_that_know_more():
+    assert [level.rank for level in Level] == [0, 1, 2, 3]
+    assert f"{Level.BROKEN}" == Level.BROKEN == "broken"
+    assert {status.tone for status in Status} == {"good", "warn", "bad", "none"}
+    assert {status for status in Status if status.level != Level.UNKNOWN} == {
+        "succeeded", "partly succeeded", "failed"
+    }  # fmt: skip
+    assert all(attacker.who and attacker.label.startswith("the ") for attacker in Attacker)
+
+
+def test_an_attack_that_measured_nothing_says_nothing():
+    """An order of channels, say, where nobody knows the right one: no comfort, and no alarm."""
+    empty = AttackReport(report(Attacker.OUTSIDER, Status.FAILED).attack, Status.FAILED, "", score=Score())
+    assert verdicts_of([empty])[0].level == Level.UNKNOWN
+
+
 def test_the_strong_can_do_what_the_weak_can():
     verdicts = verdicts_of(
         [
-            report(OUTSIDER, PARTLY, components=(0.9, 0.8, 0.1)),
-            report(DEVELOPER, SUCCEEDED, reidentified=1.0, among=50, correlation=1.0),
+            report(Attacker.OUTSIDER, Status.PARTLY, components=(0.9, 0.8, 0.1)),
+            report(Attacker.DEVELOPER, Status.SUCCEEDED, reidentified=1.0, among=50, correlation=1.0),
         ]
     )
-    assert [verdict.attacker for verdict in verdicts] == list(ATTACKERS)
-    assert [verdict.level for verdict in verdicts] == [LEAKS, LEAKS, BROKEN, BROKEN]
+    assert [verdict.attacker for verdict in verdicts] == list(Attacker)
+    assert [verdict.level for verdict in verdicts] == [Level.LEAKS, Level.LEAKS, Level.BROKEN, Level.BROKEN]
     assert "2 coarse features" in verdicts[0].sentence
     assert "recovers every image, in 2.4 seconds (An attack)" in verdicts[2].sentence
     assert verdicts[3].sentence.startswith("can do at least the same: recovers every image")
@@ -68,32 +79,34 @@ def test_the_strong_can_do_what_the_weak_can():
 
 
 def test_rough_images_are_called_so():
-    rough = report(OUTSIDER, PARTLY, reidentified=0.99, among=256, correlation=0.7)
+    rough = report(Attacker.OUTSIDER, Status.PARTLY, reidentified=0.99, among=256, correlation=0.7)
     assert verdicts_of([rough])[0].sentence.startswith("rebuilds rough images, in 2.4 seconds: 99 of 100")
 
 
 def test_what_held_and_what_was_not_tried():
     verdicts = verdicts_of(
         [
-            report(OUTSIDER, FAILED, reidentified=0.06, among=32, correlation=0.0),
-            report(OUTSIDER, FAILED, reidentified=0.01, among=100, correlation=0.0),
-            report(DEVELOPER, NOT_APPLICABLE),
+            report(Attacker.OUTSIDER, Status.FAILED, reidentified=0.06, among=32, correlation=0.0),
+            report(Attacker.OUTSIDER, Status.FAILED, reidentified=0.01, among=100, correlation=0.0),
+            report(Attacker.DEVELOPER, Status.NOT_APPLICABLE),
         ]
     )
-    assert verdicts[0].level == HOLDS
+    assert verdicts[0].level == Level.HOLDS
     assert "cannot recognise images" in verdicts[0].sentence
     assert "1.0 % of 100 were matched; chance is 1.0 %" in verdicts[0].sentence
-    assert verdicts_of([report(DEVELOPER, NOT_APPLICABLE)])[2].level == UNKNOWN
-    assert "There was no layer" in verdicts_of([report(DEVELOPER, NOT_APPLICABLE)])[2].sentence
+    assert verdicts_of([report(Attacker.DEVELOPER, Status.NOT_APPLICABLE)])[2].level == Level.UNKNOWN
+    assert (
+        "There was no layer" in verdicts_of([report(Attacker.DEVELOPER, Status.NOT_APPLICABLE)])[2].sentence
+    )
 
 
 def test_what_was_not_tried_is_no_comfort():
-    held = report(OUTSIDER, FAILED, reidentified=0.01, among=100, correlation=0.0)
-    assert verdicts_of([held])[0].level == HOLDS
-    assert [verdict.level for verdict in verdicts_of([held])[1:]] == [UNKNOWN] * 3
-    for missing in (NOT_TRIED, GAVE_UP):
-        verdict = verdicts_of([held, report(OUTSIDER, missing)])[0]
-        assert verdict.level == UNKNOWN
+    held = report(Attacker.OUTSIDER, Status.FAILED, reidentified=0.01, among=100, correlation=0.0)
+    assert verdicts_of([held])[0].level == Level.HOLDS
+    assert [verdict.level for verdict in verdicts_of([held])[1:]] == [Level.UNKNOWN] * 3
+    for missing in (Status.NOT_TRIED, Status.GAVE_UP):
+        verdict = verdicts_of([held, report(Attacker.OUTSIDER, missing)])[0]
+        assert verdict.level == Level.UNKNOWN
         assert (
             "1 attack found nothing, but 1 attack could not be tried (There was no layer)"
             in verdict.sentence
@@ -101,19 +114,18 @@ def test_what_was_not_tried_is_no_comfort():
 
 
 def test_tried_but_not_compared():
-    verdict = verdicts_of([report(OUTSIDER, NOT_APPLICABLE), report(OUTSIDER, NOT_COMPARED)])[0]
-    assert (verdict.level, "no truth to compare with" in verdict.sentence) == (UNKNOWN, True)
+    verdict = verdicts_of(
+        [report(Attacker.OUTSIDER, Status.NOT_APPLICABLE), report(Attacker.OUTSIDER, Status.NOT_COMPARED)]
+    )[0]
+    assert (verdict.level, "no truth to compare with" in verdict.sentence) == (Level.UNKNOWN, True)
 
 
 def test_images_that_can_all_be_picked_out_are_not_hidden():
-    rough = report(OUTSIDER, PARTLY, reidentified=0.95, among=256, correlation=0.7)
-    assert verdicts_of([rough])[0].level == BROKEN
+    rough = report(Attacker.OUTSIDER, Status.PARTLY, reidentified=0.95, among=256, correlation=0.7)
+    assert verdicts_of([rough])[0].level == Level.BROKEN
 
 
 def test_a_view_holds_what_its_attacker_has(rng):
-    from deliveries import make_key, make_layer
-    from mole.provider.verbs import augment, morph
-
     layer, key = make_layer(), make_key()
     plain = rng.normal(size=(40, *layer.input_shape)).astype(np.float32)
     truth = Truth(plain, None, np.asarray(key.channel_order(layer.channels)))
@@ -139,9 +151,6 @@ def test_a_view_holds_what_its_attacker_has(rng):
 
 
 def test_known_images_need_the_truth(rng):
-    from deliveries import make_key, make_layer
-    from mole.provider.verbs import augment, morph
-
     layer, key = make_layer(), make_key()
     morphed = morph(rng.normal(size=(9, *layer.input_shape)), key)
     subject = Subject(morphed=morphed, kappa=key.kappa, layer=layer, augmented=augment(layer, key))

@@ -1,5 +1,6 @@
 """The demo's parts; `make demo` runs the whole."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,12 @@ from browsers import DARK_PHONE, LIGHT, in_a_browser, problems
 
 pytest.importorskip("torch")
 
-from mole.demo import story
+from mole.demo import arms, story
+from mole.sources.bundled import fashion_mnist
 
 
 def test_the_data_that_ships_is_balanced_and_of_one_kind():
-    images = story.load_images()
+    images = fashion_mnist()
     for part, count in (("public", 300), ("private", 300), ("test", 200)):
         assert images[f"x_{part}"].shape == (10 * count, 28, 28)
         assert images[f"x_{part}"].dtype == np.uint8
@@ -26,12 +28,12 @@ def test_the_data_that_ships_is_balanced_and_of_one_kind():
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     """The whole story with half of the images and few epochs: what it said, its result and its folder."""
-    folder, images, said = tmp_path_factory.mktemp("demo"), story.load_images(), []
+    folder, images, said = tmp_path_factory.mktemp("demo"), fashion_mnist(), []
     few = {name: array[::2] if len(array) > 100 else array for name, array in images.items()}
     few["x_private"], few["y_private"] = images["x_private"][:1600], images["y_private"][:1600]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(story, "load_images", lambda: few)
-        patch.setattr(story, "EPOCHS", 2)
+        patch.setattr(story, "fashion_mnist", lambda: few)
+        patch.setattr(arms, "EPOCHS", 2)
         patch.setattr(story, "PUBLIC_EPOCHS", 1)
         result = story.tell(folder, seeds=1, say=said.append)
     return said, result, folder
@@ -45,6 +47,26 @@ def test_the_whole_story_in_small(told):
     assert any("pin down every pixel" in line for line in said)
     with Image.open(folder / "demo.png") as picture:
         assert picture.size == (8 * 30 * 3, 4 * 30 * 3)
+
+
+def test_what_it_reports_is_a_table_of_plain_values(told):
+    _, result, folder = told
+    assert list(result) == [
+        "arms", "plain bytes", "delivered data bytes", "augmented layer bytes", "deliver seconds",
+        "key fingerprint", "picture", "verdicts", "audit",
+    ]  # fmt: skip
+    assert json.loads(json.dumps(result)) == result
+    assert result["picture"] == str(folder / "demo.png")
+    assert result["audit"] == str(folder / "audit" / "audit.html")
+
+
+def test_the_picture_hides_and_shows(told):
+    """The first row is the third, pixel by pixel; the second and the fourth are noise to the eye."""
+    with Image.open(told[2] / "demo.png") as picture:
+        rows = np.vsplit(np.asarray(picture, np.float64), 4)
+    likeness = [np.corrcoef(rows[0].ravel(), row.ravel())[0, 1] for row in rows]
+    assert likeness[2] > 0.95
+    assert max(likeness[1], likeness[3]) < 0.6  # the frames are alike
 
 
 def test_it_ends_with_what_attackers_can_do(told):

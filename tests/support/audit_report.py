@@ -2,25 +2,13 @@
 
 import numpy as np
 
-from mole.attacks.tools.attack import DEVELOPER, INJECTOR, OUTSIDER, THIEF
+from mole.attacks.tools.attack import Attack, Attacker
+from mole.attacks.tools.views import OutsiderView
+from mole.audit.drawing import Plot
 from mole.audit.paper_figures import kappa_against_ssim, photograph, sigma_against_recovered, with_new_cores
 from mole.audit.pictures import picture, stretched
-from mole.audit.report import (
-    BROKEN,
-    FAILED,
-    HOLDS,
-    LEAKS,
-    NOT_APPLICABLE,
-    NOT_TRIED,
-    PARTLY,
-    SUCCEEDED,
-    UNKNOWN,
-    AttackReport,
-    Cost,
-    Picture,
-    Report,
-    Verdict,
-)
+from mole.audit.report import AttackReport, Cost, Level, Picture, Report, Status, Verdict
+from mole.audit.scoring import Score
 from mole.sources.bundled import fashion_mnist
 
 HOSTILE = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
@@ -28,9 +16,8 @@ HOSTILE = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
 
 def rows(rng: np.random.Generator, *, rebuilt_error: float) -> tuple[tuple[Picture, ...], ...]:
     """Two clothes of Fashion-MNIST: original, morphed, seen, rebuilt."""
-    images = fashion_mnist()["x_public"][:2] / 255.0
     found = []
-    for image in images:
+    for image in fashion_mnist()["x_public"][:2] / 255.0:
         morphed = rng.standard_normal(image.shape)
         edges = np.abs(np.diff(image, axis=0, append=0))
         rebuilt = image + rebuilt_error * rng.standard_normal(image.shape)
@@ -45,27 +32,28 @@ def rows(rng: np.random.Generator, *, rebuilt_error: float) -> tuple[tuple[Pictu
     return tuple(found)
 
 
-def attack(name: str, title: str, attacker: str, status: str, words: str, **more) -> AttackReport:
-    return AttackReport(
+def found(name: str, title: str, attacker: Attacker, status: Status, words: str, **more) -> AttackReport:
+    attack = Attack(
         name,
         title,
         attacker,
-        more.pop("source", "this project"),
-        more.pop("advice", "Use a whitened core, and a kappa of 1."),
-        status,
-        words,
-        more.pop("published", None),
-        more.pop("seconds", None),
-        more.pop("score", {}),
-        more.pop("facts", {}),
-        **more,
+        view=OutsiderView,
+        run=lambda view, rng: None,
+        source=more.pop("source", "this project"),
+        advice=more.pop("advice", "Use a whitened core, and a kappa of 1."),
     )
+    return AttackReport(attack, status, words, **more)
+
+
+def made_up_plots() -> tuple[Plot, ...]:
+    """The paper's figures, small and quick."""
+    rng, photo = np.random.default_rng(7), photograph(48)
+    return kappa_against_ssim(with_new_cores(rng), photo, draws=2), sigma_against_recovered(photo, rng)
 
 
 def made_up_report() -> Report:
-    """One of everything: every level, every status, warnings, pictures, plots, costs, and hostile words."""
+    """One of everything: every level, every status, warnings, pictures, costs, and hostile words."""
     rng = np.random.default_rng(7)
-    photo = photograph(48)
     return Report(
         subject={
             "delivery": "clinic-2026-04",
@@ -84,84 +72,80 @@ def made_up_report() -> Report:
         ),
         verdicts=(
             Verdict(
-                OUTSIDER,
-                "A stranger who gets only the morphed files",
-                LEAKS,
+                Attacker.OUTSIDER,
+                Level.LEAKS,
                 "cannot recognise images, but reads off their brightness and which ones are alike",
                 "Morph with a whitened core.",
             ),
             Verdict(
-                THIEF,
-                "Somebody who gets the whole delivery",
-                HOLDS,
+                Attacker.THIEF,
+                Level.HOLDS,
                 "found nothing in 40 seconds of trying",
                 "",
             ),
             Verdict(
-                DEVELOPER,
-                "A curious developer, for whom the delivery was made",
-                BROKEN,
+                Attacker.DEVELOPER,
+                Level.BROKEN,
                 "recovers every image, in 12 seconds",
                 "Deliver only to developers who are bound by contract, or add noise before morphing.",
             ),
             Verdict(
-                INJECTOR,
-                "A developer who got images of its own into the data",
-                UNKNOWN,
+                Attacker.INJECTOR,
+                Level.UNKNOWN,
                 "was not tested: no known images were given",
-                "Give some with --known.",
+                "Let it know some.",
             ),
         ),
         attacks=(
-            attack(
+            found(
                 "pca",
                 "Matching principal components",
-                OUTSIDER,
-                PARTLY,
+                Attacker.OUTSIDER,
+                Status.PARTLY,
                 "The leading components of the morphed data were matched by size with those of public "
                 "images. Seven of the first ten could be read off for every image.",
                 seconds=3.4,
                 pictures=rows(rng, rebuilt_error=0.35)[:1],
-                score={
-                    "components": tuple(np.linspace(0.98, 0.2, 12)),
-                    "correlation": 0.41,
-                    "reidentified": 0.25,
-                    "among": 64,
-                },
+                score=Score(
+                    components=tuple(np.linspace(0.98, 0.2, 12)),
+                    correlation=0.41,
+                    reidentified=0.25,
+                    among=64,
+                ),
                 facts={"public images": 200, "explained": 0.8312345, "signs by": "skewness"},
             ),
-            attack(
+            found(
                 "linkage",
                 "Linking similar images",
-                OUTSIDER,
-                SUCCEEDED,
+                Attacker.OUTSIDER,
+                Status.SUCCEEDED,
                 "Distances between morphed images were compared. An orthogonal core does not change them.",
                 seconds=0.2,
-                score={"neighbours": 1.0, "distance_correlation": 0.9999},
+                score=Score(neighbours=1.0, distance_correlation=0.9999),
             ),
-            attack(
+            found(
                 "ica",
                 "Independent components",
-                OUTSIDER,
-                NOT_TRIED,
+                Attacker.OUTSIDER,
+                Status.NOT_TRIED,
                 "The time was used up before it came to this.",
             ),
-            attack(
+            found(
                 "row-space",
                 "Unknown kernels from the row space",
-                THIEF,
-                FAILED,
+                Attacker.THIEF,
+                Status.FAILED,
                 "Kernels that fit were searched, and none was found.",
                 seconds=40.1,
-                score={"psnr": 7.1, "ssim": 0.02, "correlation": 0.01, "reidentified": 1 / 64, "among": 64},
+                score=Score(psnr=7.1, ssim=0.02, correlation=0.01, reidentified=1 / 64, among=64),
                 pictures=rows(rng, rebuilt_error=3.0)[:1],
                 published="a chance of 7.9e-90 for a guess",
             ),
-            attack(
+            found(
                 "channel-fingerprint",
                 "Channel fingerprint and deconvolution",
-                DEVELOPER,
-                SUCCEEDED,
+                Attacker.DEVELOPER,
+                Status.SUCCEEDED,
                 "The channel order was read off the channels' leverages. Undoing the first layer then "
                 "gives every number of each image.",
                 source="this project: the published bound of 1 / beta! counts guesses, and none is needed",
@@ -169,40 +153,36 @@ def made_up_report() -> Report:
                 "agree on a first layer with fewer features than pixels.",
                 published="a chance of 4.8e-14 (1 / 16!) for guessing the order of 16 channels",
                 seconds=12.3,
-                score={
-                    "psnr": 83.8,
-                    "ssim": 0.99996,
-                    "correlation": 1.0,
-                    "rmse": 1.6e-05,
-                    "reidentified": 1.0,
-                    "among": 64,
-                    "channels": 1.0,
-                },
+                score=Score(
+                    psnr=83.8,
+                    ssim=0.99996,
+                    correlation=1.0,
+                    rmse=1.6e-05,
+                    reidentified=1.0,
+                    among=64,
+                    channels=1.0,
+                ),
                 facts={"order found by": "leverages", "margin": 21.5, "numbers pinned down": 784},
                 pictures=rows(rng, rebuilt_error=0.002),
             ),
-            attack(
+            found(
                 "order",
                 f"Order of classes {HOSTILE}",
-                DEVELOPER,
-                NOT_APPLICABLE,
+                Attacker.DEVELOPER,
+                Status.NOT_APPLICABLE,
                 "16 channels have 2.1e13 orders: too many to try them all.",
             ),
-            attack(
+            found(
                 "one-image",
                 "One known image",
-                INJECTOR,
-                NOT_APPLICABLE,
+                Attacker.INJECTOR,
+                Status.NOT_APPLICABLE,
                 "No known images were given.",
                 published="3,072 pairs are needed",
             ),
         ),
-        plots=(
-            kappa_against_ssim(with_new_cores(rng), photo, draws=2),
-            sigma_against_recovered(photo, rng),
-        ),
         costs=(
-            Cost("Provider, multiplications an image", "614,656", "614,656", "0.4 ms", ""),
+            Cost("Provider, multiplications per image", "614,656", "614,656", "0.4 ms", ""),
             Cost(
                 "Developer, added to a training step",
                 "9 %",

@@ -8,9 +8,8 @@ import transformers
 from torch import nn
 
 import mole
-from mole.analysis import (
-    PRESETS,
-    LayerSizes,
+from mole.analysis import PRESETS, LayerSizes
+from mole.analysis.overhead import (
     augmented_layer_macs,
     developer_extra_macs,
     first_layer_macs,

@@ -1,14 +1,21 @@
-"""Guessing the morphing matrix blindly: Lemma 1, Lemma 2 and Theorem 1 (equations 7 to 10).
+"""Guessing blindly: the morphing matrix (equations 7 to 10), the channel order, and the key's seed.
 
-All three bound the chance of somebody who guesses without looking at anything. They say nothing of
-somebody who uses the structure of what is handed over. Probabilities come as base-2 logarithms, because
-2^-9437184 is no floating-point number.
+All are chances of somebody who guesses without looking at anything. They say nothing of somebody who uses
+the structure of what is handed over. Chances come as logarithms, because 2^-9437184 is too small for a
+floating-point number.
+
+Lemma 2 ties the distance of a guess to the error of the images: for morphed data without covariance, a
+guess of M^-1 at distance sigma gives images with a *relative* error of sigma. With kappa = 1 that is the
+lemma's sigma N^(-1/4), because the paper scales an image to norm 1; with a larger kappa the lemma holds for
+the relative error only, not as it is written.
 """
 
 import math
 
 from mole.analysis.sizes import check_positive, core_side
 from mole.errors import ParameterError
+
+SEED_BITS = 256  # of a MorphKey's seed; a test compares it with the key's
 
 
 def log2_near_guess_bound(*, distance: float, elements: int) -> float:
@@ -33,26 +40,6 @@ def log2_near_guess_bound(*, distance: float, elements: int) -> float:
     return (elements - 1) * math.log2(distance) - 1
 
 
-def distance_for_error(*, rms_error: float, elements: int) -> float:
-    """How near a guess of M^-1 has to be for an error in the images (Lemma 2, equation 9).
-
-    The paper scales an image to norm 1, so its own root mean square is N^(-1/4), and an error of
-    sigma N^(-1/4) is a *relative* error of sigma. Images half wrong need a guess at distance 0.5:
-
-    >>> distance_for_error(rms_error=0.5 / math.sqrt(3072), elements=3072**2)
-    0.5
-
-    With kappa > 1 an image has kappa sqrt(N) elements and its own root mean square is smaller by
-    sqrt(kappa). The lemma then holds for the relative error, not for sigma N^(-1/4) as it is written.
-
-    Args:
-        rms_error: the expected root mean square error of images of norm 1.
-        elements: N, the number of elements of M.
-    """
-    check_positive(elements=elements)
-    return rms_error * math.sqrt(math.sqrt(elements))
-
-
 def log2_core_guess_bound(*, input_elements: int, kappa: int, sigma: float) -> float:
     """Bound on the chance that a blind guess of the core recovers images (Theorem 1, equation 10).
 
@@ -70,9 +57,6 @@ def log2_core_guess_bound(*, input_elements: int, kappa: int, sigma: float) -> f
         raise ParameterError(f"sigma = {sigma} is no privacy reservation: give a number between 0 and 1")
     side = core_side(input_elements=input_elements, kappa=kappa)
     return log2_near_guess_bound(distance=sigma, elements=side**2)
-
-
-SEED_BITS = 256  # of a MorphKey's seed; a test compares it with the key's
 
 
 def log10_channel_order_guess(*, channels: int) -> float:

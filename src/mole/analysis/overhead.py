@@ -1,6 +1,6 @@
-"""What morphing and the augmented layer cost in multiplications (equations 16 and 17).
+"""What morphing and the augmented layer cost: in multiplications (equations 16 and 17), and in bytes.
 
-A MAC is one multiplication with its addition. All counts are for one image.
+A MAC is one multiplication with its addition; MACs are counted for one image.
 """
 
 from mole.analysis.sizes import check_positive, core_side

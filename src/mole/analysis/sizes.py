@@ -1,11 +1,11 @@
-"""The few numbers of a first layer that every formula needs."""
+"""What the formulas start from: the sizes of a first layer, and a setting around it."""
 
 import math
 from dataclasses import dataclass, fields
 
 from mole.errors import ParameterError
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.shapes import Shape, block_size, check_shape, element_count
+from mole.scheme.shapes import Shape, block_size, check_shape, element_count, shape_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +63,9 @@ class LayerSizes:
         check_positive(kernel=kernel, stride=stride)
         sides = [(side + 2 * padding - kernel) // stride + 1 for side in grid]
         if min(sides, default=0) < 1:
-            shape_text = "x".join(map(str, input_shape))
+            shape = shape_text(input_shape)
             raise ParameterError(
-                f"a kernel of side {kernel} does not fit on a sample of {shape_text} with padding {padding}"
+                f"a kernel of side {kernel} does not fit on a sample of {shape} with padding {padding}"
             )
         return cls(
             input_channels=input_channels,
@@ -79,22 +79,6 @@ class LayerSizes:
     def output_elements(self) -> int:
         """Elements of one sample's features: beta n^2."""
         return self.output_channels * self.output_positions
-
-
-def core_side(*, input_elements: int, kappa: int) -> int:
-    """Side q of the core: alpha m^2 / kappa (equation 3).
-
-    >>> core_side(input_elements=3072, kappa=3)
-    1024
-    """
-    return block_size((input_elements,), kappa)
-
-
-def check_positive(**values: int) -> None:
-    """An error that names the first value that is no positive whole number."""
-    for name, value in values.items():
-        if not isinstance(value, int) or value < 1:
-            raise ParameterError(f"{name.replace('_', ' ')} is {value!r}: give a positive whole number")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,3 +107,19 @@ class Setting:
         for name in ("network_macs", "images"):
             if getattr(self, name) is not None:
                 check_positive(**{name: getattr(self, name)})
+
+
+def core_side(*, input_elements: int, kappa: int) -> int:
+    """Side q of the core: alpha m^2 / kappa (equation 3).
+
+    >>> core_side(input_elements=3072, kappa=3)
+    1024
+    """
+    return block_size((input_elements,), kappa)
+
+
+def check_positive(**values: int) -> None:
+    """An error that names the first value that is no positive whole number."""
+    for name, value in values.items():
+        if not isinstance(value, int) or value < 1:
+            raise ParameterError(f"{name.replace('_', ' ')} is {value!r}: give a positive whole number")

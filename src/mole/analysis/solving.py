@@ -1,9 +1,10 @@
-"""Solving the augmented layer for its factors: the Aug-Conv reversing attack (equations 11 to 14).
+"""Solving for the secret: from the augmented layer alone (equations 11 to 14), and from known pairs (15).
 
-The paper counts unknown *vectors* (the rows or columns of M^-1) against *scalar* equations, one for each
-output position of one channel. The functions called `published_` do the same. Those called `counted_` count
-scalars on both sides, over all channels. Neither count proves anything about the attack: the channels
-of an augmented layer can be told apart without solving for M at all.
+To take the augmented layer apart into its factors (the Aug-Conv reversing attack), the paper counts unknown
+*vectors* (the rows or columns of M^-1) against *scalar* equations, one for each output position of one
+channel. The functions called `published_` do the same; those called `counted_` count scalars on both sides,
+over all channels. Neither count proves anything about the attack: the channels of an augmented layer can be
+told apart without solving for M at all.
 """
 
 from mole.analysis.guessing import log2_near_guess_bound

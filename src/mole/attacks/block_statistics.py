@@ -8,7 +8,7 @@ included: whitening makes the blocks' common covariance the identity, not that o
 
 import numpy as np
 
-from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
+from mole.attacks.tools.attack import Attack, Attacker, Finding, MissingInputError, NotApplicableError
 from mole.attacks.tools.blocks import Moments, RotationSearch, Whitened, blocks_of, samples_of
 from mole.attacks.tools.views import OutsiderView
 from mole.scheme.shapes import Array
@@ -91,7 +91,7 @@ def _best(search: RotationSearch, rng: np.random.Generator) -> tuple[Array, floa
 ATTACK = Attack(
     name="block-statistics",
     title="Statistics of blocks",
-    attacker=OUTSIDER,
+    attacker=Attacker.OUTSIDER,
     view=OutsiderView,
     run=run,
     source="this project: the published bound for kappa > 1 counts guesses of the core only",

@@ -9,7 +9,7 @@ import numpy as np
 
 from mole.analysis.figures import in_words
 from mole.analysis.guessing import log2_core_guess_bound
-from mole.attacks.tools.attack import CONTRAST, OUTSIDER, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import Attack, Attacker, Finding, NotApplicableError, UpTo
 from mole.attacks.tools.blocks import blocks_of, samples_of
 from mole.attacks.tools.views import OutsiderView
 from mole.scheme.shapes import Array, element_count
@@ -41,7 +41,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     return Finding(
         words=_words(best, usual, chance),
         images=images.astype(np.float32),
-        up_to=CONTRAST,  # a negative has neighbours as alike as its positive
+        up_to=UpTo.CONTRAST,  # a negative has neighbours as alike as its positive
         facts={
             "guesses": GUESSES,
             "log2 of the published chance of one guess": bound,
@@ -89,7 +89,7 @@ def _words(best: float, usual: float | None, chance: float) -> str:
 ATTACK = Attack(
     name="brute-force-core",
     title="Guessing the core",
-    attacker=OUTSIDER,
+    attacker=Attacker.OUTSIDER,
     view=OutsiderView,
     run=run,
     source="paper, Theorem 1",

@@ -5,7 +5,7 @@ It needs what the protocol hands the developer anyway: morphed data, the augment
 
 import numpy as np
 
-from mole.attacks.tools.attack import DEVELOPER, Attack, Finding
+from mole.attacks.tools.attack import Attack, Attacker, Finding
 from mole.attacks.tools.channel_order import find_order
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.views import DeveloperView
@@ -43,7 +43,7 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
 ATTACK = Attack(
     name="channel-fingerprint",
     title="Channel fingerprint and deconvolution",
-    attacker=DEVELOPER,
+    attacker=Attacker.DEVELOPER,
     view=DeveloperView,
     run=run,
     source="this project: the published bound of 1 / beta! counts guesses, and none is needed",

@@ -11,8 +11,8 @@ from itertools import count, islice, permutations
 import numpy as np
 import numpy.typing as npt
 
-from mole.analysis import log10_channel_order_guess
-from mole.attacks.tools.attack import DEVELOPER, Attack, Finding, NotApplicableError
+from mole.analysis.guessing import log10_channel_order_guess
+from mole.attacks.tools.attack import Attack, Attacker, Finding, NotApplicableError
 from mole.attacks.tools.channel_order import Spaces, find_spaces, projector_blocks
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.views import DeveloperView
@@ -103,7 +103,7 @@ def _words(tried: int, channels: int, fitting: int) -> str:
 ATTACK = Attack(
     name="channel-search",
     title="Guessing the order of channels",
-    attacker=DEVELOPER,
+    attacker=Attacker.DEVELOPER,
     view=DeveloperView,
     run=run,
     source="the paper's brute force on the channel order: a chance of 1 / beta! a guess",

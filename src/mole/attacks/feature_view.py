@@ -6,7 +6,7 @@ No trick is needed, and no layer of one's own: a delivery holds both factors.
 import numpy as np
 import numpy.typing as npt
 
-from mole.attacks.tools.attack import CONTRAST, THIEF, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import Attack, Attacker, Finding, NotApplicableError, UpTo
 from mole.attacks.tools.views import DeliveryView, LayerGeometry
 from mole.scheme.shapes import Array, Shape
 
@@ -32,7 +32,7 @@ def run(view: DeliveryView, rng: np.random.Generator) -> Finding:
             f"smoothest of the strong ones: its neighbouring pixels correlate {smoothness[best]:.2f}."
         ),
         images=np.repeat(picture[:, np.newaxis], view.input_shape[0], axis=1),
-        up_to=CONTRAST,
+        up_to=UpTo.CONTRAST,
         maps=maps,
         facts={
             "maps of an image": maps.shape[1],
@@ -81,7 +81,7 @@ def _nearest_output(geometry: LayerGeometry, axis: int, side: int, outputs: int)
 ATTACK = Attack(
     name="feature-view",
     title="Looking at feature maps",
-    attacker=THIEF,
+    attacker=Attacker.THIEF,
     view=DeliveryView,
     run=run,
     source="this project: the paper shows morphed data, and not what the augmented layer makes of it",

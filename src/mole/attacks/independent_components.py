@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
+from mole.attacks.tools.attack import Attack, Attacker, Finding, MissingInputError, NotApplicableError
 from mole.attacks.tools.blocks import Whitened, blocks_of, nearest_rotation, samples_of
 from mole.attacks.tools.views import OutsiderView
 from mole.errors import MissingExtraError
@@ -138,7 +138,7 @@ def _squared(own: Array, found: Array) -> Array:
 ATTACK = Attack(
     name="ica-small-cores",
     title="Independent components of small blocks",
-    attacker=OUTSIDER,
+    attacker=Attacker.OUTSIDER,
     view=OutsiderView,
     run=run,
     source="this project: independent component analysis, which a whitened core does not stop",

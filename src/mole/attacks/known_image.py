@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mole.attacks.tools.attack import INJECTOR, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import Attack, Attacker, Finding, NotApplicableError
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.views import InjectingView
 from mole.scheme.convolution import features_of
@@ -81,7 +81,7 @@ def _patches(view: InjectingView, used: int) -> Array:
 ATTACK = Attack(
     name="known-image",
     title="One known image",
-    attacker=INJECTOR,
+    attacker=Attacker.INJECTOR,
     view=InjectingView,
     run=run,
     source="this project: the paper asks for as many known pairs as an image has numbers",

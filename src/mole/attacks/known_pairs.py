@@ -8,8 +8,8 @@ image that known ones span. The augmented layer is not used.
 import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
 
-from mole.analysis import counted_pairs, published_pairs
-from mole.attacks.tools.attack import INJECTOR, Attack, Finding, NotApplicableError
+from mole.analysis.solving import counted_pairs, published_pairs
+from mole.attacks.tools.attack import Attack, Attacker, Finding, NotApplicableError
 from mole.attacks.tools.views import InjectingView
 from mole.scheme.shapes import Array, element_count
 
@@ -110,7 +110,7 @@ def _blocks(rows: Array, side: int) -> Array:
 ATTACK = Attack(
     name="known-pairs",
     title="Known pairs, solved for the core",
-    attacker=INJECTOR,
+    attacker=Attacker.INJECTOR,
     view=InjectingView,
     run=run,
     source="the paper's D-T pair attack, with the pairs counted anew",

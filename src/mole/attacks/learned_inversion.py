@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mole.attacks.tools.attack import DEVELOPER, Attack, Finding, MissingInputError, NotApplicableError
+from mole.attacks.tools.attack import Attack, Attacker, Finding, MissingInputError, NotApplicableError
 from mole.attacks.tools.channel_order import find_order
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.views import DeveloperView
@@ -158,7 +158,7 @@ def _torch() -> ModuleType:
 ATTACK = Attack(
     name="learned-inversion",
     title="Learned decoder",
-    attacker=DEVELOPER,
+    attacker=Attacker.DEVELOPER,
     view=DeveloperView,
     run=run,
     source="this project: for layers whose features hold fewer numbers than an image",

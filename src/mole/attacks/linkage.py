@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import pdist, squareform
 
-from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import Attack, Attacker, Finding, NotApplicableError
 from mole.attacks.tools.blocks import blocks_of, samples_of
 from mole.attacks.tools.views import OutsiderView
 from mole.scheme.shapes import Array, unroll
@@ -118,7 +118,7 @@ def _words(pairs: int, rows: int, spread: Array, usual: Array | None, has_maps: 
 ATTACK = Attack(
     name="linkage",
     title="Comparing rows with each other",
-    attacker=OUTSIDER,
+    attacker=Attacker.OUTSIDER,
     view=OutsiderView,
     run=run,
     source="this project: not considered in the paper",

@@ -9,7 +9,7 @@ strong, and leaves no order.
 
 import numpy as np
 
-from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
+from mole.attacks.tools.attack import Attack, Attacker, Finding, MissingInputError, NotApplicableError
 from mole.attacks.tools.principal import Components, leading_components
 from mole.attacks.tools.views import OutsiderView
 from mole.scheme.shapes import Array, roll, unroll
@@ -101,7 +101,7 @@ def _words(flat: bool, used: int, rows: int, steepness: tuple[float, float]) -> 
 ATTACK = Attack(
     name="pca-matching",
     title="Matching of principal components",
-    attacker=OUTSIDER,
+    attacker=Attacker.OUTSIDER,
     view=OutsiderView,
     run=run,
     source="this project: the published bounds do not consider statistics of the morphed data",

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from mole.analysis import (
+from mole.analysis.solving import (
     counted_equations,
     counted_unknowns,
     published_equations,
     published_unknowns,
 )
-from mole.attacks.tools.attack import DEVELOPER, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import Attack, Attacker, Finding, NotApplicableError
 from mole.attacks.tools.channel_order import FoundOrder, find_order
 from mole.attacks.tools.inverse_core import CoreEquations
 from mole.attacks.tools.views import DeveloperView
@@ -106,7 +106,7 @@ def _counts(view: DeveloperView) -> dict[str, Any]:
 ATTACK = Attack(
     name="reversing",
     title="Solving the augmented layer for the core",
-    attacker=DEVELOPER,
+    attacker=Attacker.DEVELOPER,
     view=DeveloperView,
     run=run,
     source="the paper's Aug-Conv reversing attack, as described, and with the order of channels found",

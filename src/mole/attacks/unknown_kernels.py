@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mole.attacks.tools.attack import COLOURS, THIEF, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import Attack, Attacker, Finding, NotApplicableError, UpTo
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.row_space import Window, delivered_space, find_window, published_space
 from mole.attacks.tools.views import DeliveryView, LayerGeometry
@@ -49,7 +49,7 @@ def run(view: DeliveryView, rng: np.random.Generator) -> Finding:
             f"kernels, and undoing them gives the images: only {open_} stays open."
         ),
         images=undo(view.features(AT_MOST)),
-        up_to=COLOURS,
+        up_to=UpTo.COLOURS,
         facts={
             "kernels found": colours,
             "their distance from the row space": float(f"{kernels.inside:.2g}"),
@@ -131,7 +131,7 @@ def _places(geometry: LayerGeometry, window: Window, channels: int) -> list[npt.
 ATTACK = Attack(
     name="unknown-kernels",
     title="Deconvolution with unknown kernels",
-    attacker=THIEF,
+    attacker=Attacker.THIEF,
     view=DeliveryView,
     run=run,
     source="this project: keeping the first layer's weights secret protects nothing",

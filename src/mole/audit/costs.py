@@ -43,7 +43,7 @@ def _cost(figure: Figure, measured: str | None) -> Cost:
 
 
 def _measured(subject: Subject, layer: FirstLayer, augmented: AugmentedLayer) -> dict[str, str]:
-    """Milliseconds an image of the two products, on this machine; bytes of the layer."""
+    """Milliseconds per image of the two products, on this machine; bytes of the layer."""
     batch = np.ascontiguousarray(subject.morphed[:SAMPLES], np.float32)
     core = np.eye(block_size(subject.input_shape, subject.kappa), dtype=np.float32)
     blocks = unroll(batch).reshape(-1, len(core))
@@ -56,8 +56,8 @@ def _measured(subject: Subject, layer: FirstLayer, augmented: AugmentedLayer) ->
         )
     )
     return {
-        "provider macs": f"{morph:.2g} ms an image",
-        "developer macs": f"{dense:.2g} ms an image, where the plain layer takes {plain:.2g}",
+        "provider macs": f"{morph:.2g} ms per image",
+        "developer macs": f"{dense:.2g} ms per image, where the plain layer takes {plain:.2g}",
         "layer elements": f"{augmented.matrix.nbytes / 1e6:,.0f} MB",
         "data share": f"{augmented.matrix.nbytes / subject.morphed.nbytes:.2f} times these rows as float32",
     }

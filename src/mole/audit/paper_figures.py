@@ -1,7 +1,7 @@
 """The paper's figures on a colour photograph: kappa against likeness, sigma against recovered pictures.
 
-They are in the paper's appendix B. Neither needs a key: cores for the first are made up for the occasion,
-and the second is about a core that somebody got nearly right.
+They are in the paper's appendix B. Neither needs a key: the cores of the first are made up for the
+occasion, and the second is about a core that somebody got nearly right.
 """
 
 import math
@@ -12,8 +12,8 @@ from skimage import data
 from skimage.metrics import structural_similarity
 from skimage.transform import resize
 
-from mole.audit.pictures import line_plot, picture
-from mole.audit.report import Plot
+from mole.audit.drawing import Plot, line_plot
+from mole.audit.pictures import picture
 from mole.errors import ParameterError
 from mole.scheme.cores import orthogonal_core
 from mole.scheme.morphing import Morphing
@@ -33,7 +33,7 @@ def paper_figures(seed: int = 0) -> tuple[Plot, ...]:
 
 
 def photograph(side: int = 96) -> Array:
-    """A cat in colours (Chelsea, in the public domain), (3, side, side), pixels between 0 and 1.
+    """A cat in colour (Chelsea, in the public domain), (3, side, side), pixels between 0 and 1.
 
     >>> photograph(32).shape
     (3, 32, 32)
@@ -44,7 +44,7 @@ def photograph(side: int = 96) -> Array:
 
 
 def with_new_cores(rng: np.random.Generator) -> Morph:
-    """A way to morph one image with any kappa, by an orthogonal core that is made up on the spot."""
+    """A way to morph one image with any kappa, by an orthogonal core made up on the spot."""
 
     def morph(image: Array, kappa: int) -> Array:
         side = block_size(image.shape, kappa)
@@ -77,7 +77,7 @@ def kappa_against_ssim(morph: Morph, photo: Array, kappas: Sequence[int] = (), d
         morph: morphs one image, (3, height, width), with a kappa; asked again, it may use another core.
         photo: the image, pixels between 0 and 1.
         kappas: which; by default those with a core of 1152 rows down to 1.
-        draws: over how many calls the likeness is averaged; the last is shown.
+        draws: how many calls the likeness is averaged over; the last is shown.
     """
     kappas = tuple(kappas) or default_kappas(photo.shape)
     centred = (photo - photo.mean()) / photo.std()

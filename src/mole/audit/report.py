@@ -1,13 +1,86 @@
-"""What an audit found, ready to be written: as JSON for machines, as a page for people."""
+"""What an audit found: attacks, verdicts and costs, typed until they are written.
 
+    report = mole.audit("delivery", key=key, layer=layer, truth="photos")
+    report.verdicts[0].level is Level.HOLDS
+    page = report.save("audit")
+
+Words that machines read, such as 'holds' and 'not tried', are strings of a type that also knows what a page
+calls them.
+"""
+
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
 
-HOLDS, LEAKS, BROKEN, UNKNOWN = "holds", "leaks", "broken", "not tested"
-SUCCEEDED, PARTLY, FAILED = "succeeded", "partly succeeded", "failed"
-NOT_APPLICABLE, NOT_TRIED, NOT_COMPARED = "not applicable", "not tried", "not compared"
-GAVE_UP = "gave up"
+from mole.attacks.tools.attack import Attack, Attacker
+from mole.audit.scoring import Score
+
+Tone = Literal["good", "warn", "bad", "none"]
+"""What gives a word its shape and colour on the page; the words alone carry the meaning."""
+
+
+class Level(StrEnum):
+    """What an attacker can do, the least alarming first.
+
+    >>> Level.LEAKS.value, Level.LEAKS.label, Level.LEAKS.tone, Level.LEAKS.rank
+    ('leaks', 'Leaks', 'warn', 2)
+    """
+
+    label: str
+    tone: Tone
+
+    UNKNOWN = "not tested", "Not tested", "none"
+    HOLDS = "holds", "Holds", "good"
+    LEAKS = "leaks", "Leaks", "warn"
+    BROKEN = "broken", "Broken", "bad"
+
+    def __new__(cls, value: str, label: str, tone: Tone) -> "Level":
+        """A string that knows how a page shows it."""
+        member = str.__new__(cls, value)
+        member._value_, member.label, member.tone = value, label, tone
+        return member
+
+    @property
+    def rank(self) -> int:
+        """How bad it is, from 0."""
+        return list(Level).index(self)
+
+
+class Status(StrEnum):
+    """What came of an attack.
+
+    >>> Status.PARTLY.value, Status.PARTLY.label, Status.PARTLY.tone, Status.PARTLY.level.value
+    ('partly succeeded', 'Attack partly succeeded', 'warn', 'leaks')
+
+    Attributes:
+        label: what a page calls it.
+        level: what it says of its attacker; UNKNOWN where nothing was compared with the truth.
+    """
+
+    label: str
+    level: Level
+
+    SUCCEEDED = "succeeded", "Attack succeeded", Level.BROKEN
+    PARTLY = "partly succeeded", "Attack partly succeeded", Level.LEAKS
+    FAILED = "failed", "Attack failed", Level.HOLDS
+    NOT_APPLICABLE = "not applicable", "Not applicable", Level.UNKNOWN
+    NOT_TRIED = "not tried", "Not tried", Level.UNKNOWN  # no time left, or something was not given
+    NOT_COMPARED = "not compared", "Tried, not compared", Level.UNKNOWN  # there was no truth
+    GAVE_UP = "gave up", "Gave up", Level.UNKNOWN
+
+    def __new__(cls, value: str, label: str, level: Level) -> "Status":
+        """A string that knows how a page shows it."""
+        member = str.__new__(cls, value)
+        member._value_, member.label, member.level = value, label, level
+        return member
+
+    @property
+    def tone(self) -> Tone:
+        """That of its level."""
+        return self.level.tone
 
 
 @dataclass(frozen=True)
@@ -15,18 +88,21 @@ class Verdict:
     """What one kind of attacker can do, in plain words.
 
     Attributes:
-        attacker: one of `mole.attacks.tools.attack.ATTACKERS`.
-        who: that attacker described: 'A stranger who gets only the morphed files'.
-        level: HOLDS, LEAKS, BROKEN or UNKNOWN.
-        sentence: what it can do: 'recovers every image, in 12 seconds'.
+        attacker: who.
+        level: how bad it is.
+        sentence: what the attacker can do: 'recovers every image, in 12 seconds'.
         advice: what to do about it.
     """
 
-    attacker: str
-    who: str
-    level: str
+    attacker: Attacker
+    level: Level
     sentence: str
     advice: str
+
+    @property
+    def who(self) -> str:
+        """The attacker described: 'A stranger who gets only the morphed files'."""
+        return self.attacker.who
 
 
 @dataclass(frozen=True)
@@ -39,51 +115,27 @@ class Picture:
 
 @dataclass(frozen=True)
 class AttackReport:
-    """One attack: what was tried, what came of it.
+    """One attack: what was tried, and what came of it.
 
     Attributes:
-        name, title, attacker, source, advice: as in `mole.attacks.tools.attack.Attack`.
-        status: SUCCEEDED, PARTLY, FAILED, NOT_APPLICABLE, NOT_TRIED (no time, or
-            something was not given), NOT_COMPARED (no truth) or GAVE_UP.
+        attack: which one.
+        status: what came of it.
         words: what the attack says it did, or why it was not tried.
         published: what the paper promises against it, or None.
         seconds: how long it took, or None.
-        score: what the scorer measured, None left out.
+        score: what the scorer measured, or None where nothing was compared.
         facts: what the attack itself reports.
-        pictures: a row an image: original, morphed, what the attacker sees, what it rebuilds.
+        pictures: one row per image: original, morphed, what the attacker sees, what it rebuilds.
     """
 
-    name: str
-    title: str
-    attacker: str
-    source: str
-    advice: str
-    status: str
+    attack: Attack
+    status: Status
     words: str
-    published: str | None
-    seconds: float | None
-    score: Mapping[str, Any]
-    facts: Mapping[str, Any]
+    published: str | None = None
+    seconds: float | None = None
+    score: Score | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
     pictures: tuple[tuple[Picture, ...], ...] = ()
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A figure as SVG, with its numbers as a table for those who cannot see it.
-
-    Attributes:
-        title, words: what it is, and what to see in it.
-        svg: the drawing.
-        columns, rows: the same as a table.
-        pictures: pictures that belong to it, in order.
-    """
-
-    title: str
-    words: str
-    svg: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    pictures: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,28 +149,36 @@ class Cost:
     remark: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """A whole audit.
 
     Attributes:
-        subject: what was audited, name and value: rows, kappa, fingerprints, ...
+        subject: what was audited, by name and value: rows, kappa, fingerprints, ...
         warnings: what was wrong with the audit itself: a key that does not fit, too few images, ...
-        verdicts: one an attacker, the weakest attacker first.
+        verdicts: one per attacker, the weakest attacker first.
         attacks: all attacks, tried or not.
-        plots: the paper's figures.
         costs: the overhead.
         version: of the tool.
         title: of the page.
-        private: whether pictures show the provider's own images, rather than ones that everybody may see.
+        private: whether pictures show the provider's own images, rather than ones that anybody may see.
     """
 
     subject: Mapping[str, Any]
-    warnings: tuple[str, ...]
-    verdicts: tuple[Verdict, ...]
-    attacks: tuple[AttackReport, ...]
-    plots: tuple[Plot, ...]
-    costs: tuple[Cost, ...]
-    version: str
+    warnings: tuple[str, ...] = ()
+    verdicts: tuple[Verdict, ...] = ()
+    attacks: tuple[AttackReport, ...] = ()
+    costs: tuple[Cost, ...] = ()
+    version: str = ""
     title: str = "What this delivery gives away"
     private: bool = True
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write audit.json and audit.html into a new folder that only its owner can read; the page's path.
+
+        Raises:
+            DeliveryError: if the folder exists already or cannot be written.
+        """
+        from mole.audit.write import write_report  # noqa: PLC0415  (it draws: half a second of imports)
+
+        return write_report(self, Path(folder))

@@ -1,9 +1,16 @@
-"""Runs attacks on a subject, one by one, within a budget of time, and has each scored."""
+"""Attack a delivery, or a setting, with everything there is, and say what came of it.
 
+    report = audit("delivery", key=key, layer="first-layer.safetensors", truth="photos")
+    report.save("audit")
+
+Each attack gets the view of its attacker; what it finds is scored, pictured and judged here.
+"""
+
+import os
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,198 +18,138 @@ from mole._version import __version__
 from mole.analysis import LayerSizes, Setting, figures_of
 from mole.attacks import ATTACKS
 from mole.attacks.tools.attack import Attack, Finding, MissingInputError, NotApplicableError
-from mole.attacks.tools.views import DeliveryView
 from mole.audit.costs import costs_of
-from mole.audit.pictures import can_be_shown, picture, stretched
-from mole.audit.report import (
-    GAVE_UP,
-    NOT_APPLICABLE,
-    NOT_COMPARED,
-    NOT_TRIED,
-    AttackReport,
-    Picture,
-    Plot,
-    Report,
-)
-from mole.audit.scoring import Score, Truth, aligned, score
+from mole.audit.from_delivery import subject_of_delivery
+from mole.audit.from_setting import subject_of_setting
+from mole.audit.pictures import pictures_of
+from mole.audit.report import AttackReport, Report, Status
+from mole.audit.scoring import score
 from mole.audit.subject import FEWEST_SCORED, Subject
-from mole.audit.verdicts import status_of, verdicts_of
-from mole.errors import MoleError
+from mole.audit.verdicts import judged, verdicts_of
+from mole.errors import MoleError, MoleWarning
+from mole.exchange.delivery import Delivery
+from mole.exchange.layer_files import load_first_layer
 from mole.progress import Progress, no_progress
+from mole.provider.keys import MorphKey
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.shapes import Array
+from mole.sources.opening import open_source
+from mole.sources.source import Source
 
-SHOWN = 3  # images in pictures
-
-
-def run_attacks(
-    subject: Subject,
-    attacks: Sequence[Attack],
-    *,
-    budget: float,
-    seed: int,
-    published: Mapping[str, str],
-    progress: Progress,
-) -> tuple[AttackReport, ...]:
-    """Every attack that fits in the budget, in seconds; one that has begun is not cut off."""
-    start = time.monotonic()
-    reports = []
-    for index, attack in enumerate(attacks):
-        progress(index, len(attacks))
-        bound = published.get(attack.name)
-        if time.monotonic() - start > budget:
-            words = f"The budget of {budget:.0f} seconds was used up before: give a larger --budget."
-            reports.append(_not_tried(attack, NOT_TRIED, words, bound))
-        else:
-            # A generator of its own: what one attack draws does not change the next.
-            reports.append(_run(subject, attack, np.random.default_rng([seed, index]), bound))
-    progress(len(attacks), len(attacks))
-    return tuple(reports)
-
-
-def _run(subject: Subject, attack: Attack, rng: np.random.Generator, published: str | None) -> AttackReport:
-    start = time.perf_counter()
-    try:
-        finding = attack.run(subject.view(attack.view), rng)
-    except MissingInputError as reason:
-        return _not_tried(attack, NOT_TRIED, _sentence(reason), published)
-    except NotApplicableError as reason:
-        return _not_tried(attack, NOT_APPLICABLE, _sentence(reason), published)
-    except MoleError as reason:
-        return _not_tried(attack, NOT_TRIED, _sentence(reason), published)
-    except Exception as error:  # one attack that fails must not cost the whole report
-        return _not_tried(attack, GAVE_UP, f"It gave up: {type(error).__name__}.", published)
-    seconds = time.perf_counter() - start
-    return _scored(subject, attack, finding, seconds, published)
-
-
-def _scored(
-    subject: Subject, attack: Attack, finding: Finding, seconds: float, published: str | None
-) -> AttackReport:
-    truth = subject.truth
-    enough = truth is not None and min(len(truth.plain), subject.scored) >= FEWEST_SCORED
-    measured = score(_first(finding, subject.scored), truth) if truth is not None and enough else None
-    return AttackReport(
-        name=attack.name, title=attack.title, attacker=attack.attacker,
-        source=attack.source, advice=attack.advice,
-        status=NOT_COMPARED if measured is None else status_of(measured),
-        words=finding.words if enough else f"{finding.words} There was no truth to compare it with.",
-        published=published,
-        seconds=round(seconds, 2),
-        score={} if measured is None else _figures(measured),
-        facts=dict(finding.facts),
-        pictures=_pictures(subject, attack, finding),
-    )  # fmt: skip
-
-
-def _not_tried(attack: Attack, status: str, words: str, published: str | None) -> AttackReport:
-    return AttackReport(
-        name=attack.name, title=attack.title, attacker=attack.attacker,
-        source=attack.source, advice=attack.advice, status=status, words=words,
-        published=published, seconds=None, score={}, facts={},
-    )  # fmt: skip
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error).rstrip(".")
-    return text[:1].upper() + text[1:] + "."
-
-
-def _figures(measured: Score) -> dict[str, Any]:
-    return {name: value for name, value in asdict(measured).items() if value is not None}
-
-
-def _first(finding: Finding, count: int) -> Finding:
-    """The same finding, about the rows that are compared only."""
-    return replace(
-        finding,
-        images=None if finding.images is None else finding.images[:count],
-        maps=None if finding.maps is None else finding.maps[:count],
-        distances=None if finding.distances is None else finding.distances[:count, :count],
-    )
-
-
-def _pictures(subject: Subject, attack: Attack, finding: Finding) -> tuple[tuple[Picture, ...], ...]:
-    """A row for each of the first images: original, morphed, what the attacker sees, what it rebuilds."""
-    if subject.truth is None or not can_be_shown(subject.input_shape):
-        return ()
-    if finding.images is None and finding.maps is None:
-        return ()
-    truth, count = subject.truth, min(SHOWN, subject.scored, len(subject.truth.plain))
-    rebuilt = _rebuilt(_first(finding, subject.scored), truth, count)
-    maps = _maps(subject, attack, finding, count)
-    rows = []
-    for index in range(count):
-        row = [
-            picture(f"Original {index + 1}", truth.pixels(truth.plain[index : index + 1])[0]),
-            picture(f"Morphed {index + 1}", stretched(subject.morphed[index])),
-        ]
-        if maps is not None:
-            row.append(picture(f"What the attacker sees of {index + 1}", stretched(_best(maps[index]))))
-        if rebuilt is not None:
-            row.append(picture(f"What the attacker rebuilds of {index + 1}", rebuilt[index]))
-        rows.append(tuple(row))
-    return tuple(rows)
-
-
-def _maps(subject: Subject, attack: Attack, finding: Finding, count: int) -> Array | None:
-    """Pictures that the attacker has anyway: the attack's own, or features for who has the layer."""
-    maps = finding.maps
-    if maps is None and subject.augmented is not None and issubclass(attack.view, DeliveryView):
-        maps = subject.augmented.features(subject.morphed[:count])
-    return maps if maps is not None and maps.ndim == 4 else None
-
-
-def _rebuilt(finding: Finding, truth: Truth, count: int) -> Array | None:
-    if finding.images is None:
-        return None
-    return truth.pixels(aligned(finding, truth)[:count])
-
-
-def _best(maps: Array) -> Array:
-    """The strongest of several maps, (how many, height, width), as a grey picture."""
-    strongest = int(maps.reshape(len(maps), -1).std(axis=1).argmax())
-    return maps[strongest : strongest + 1]
-
+Address = str | os.PathLike[str]
 
 BUDGET = 600.0
 TITLES = {True: "What this delivery gives away", False: "What this setting would give away"}
+# The published figure about each attack; the paper does not know the others.
+PUBLISHED = {
+    "brute-force-core": "core guess",
+    "channel-search": "channel order guess",
+    "channel-fingerprint": "channel order guess",
+    "reversing": "reversing guess",
+    "known-pairs": "pairs",
+}
 
 
 def audit(
-    subject: Subject,
+    delivery: Delivery | Address,
     *,
-    attacks: Sequence[Attack] = ATTACKS,
-    plots: tuple[Plot, ...] = (),
+    key: MorphKey | None = None,
+    layer: FirstLayer | Address | None = None,
+    truth: Source | Address | None = None,
+    public: Source | Address | None = None,
     budget: float = BUDGET,
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> Report:
-    """Attack a subject with everything there is, and say what came of it.
+    """Attack a delivery. Whatever is wrong with what you give is warned of before any attack begins.
 
     Args:
-        subject: a delivery or a setting, with the truth beside it.
-        attacks: which ones, in this order.
-        plots: the paper's figures, if they are wanted.
+        delivery: a delivery, or its address.
+        key: its key; without it nothing can be compared with the truth.
+        layer: the developer's first layer, or its file; without it the developer's attacks are not tried.
+        truth: the data that the delivery was made from, or its address; recovered with the key if missing.
+        public: other images of the same kind, as an attacker may have, or their address.
         budget: seconds after which no further attack begins.
         seed: of what attacks draw at random.
         progress: called with the attacks done and the attacks to do.
     """
-    published = {} if subject.layer is None else published_bounds(subject.layer, subject.kappa)
-    reports = run_attacks(
-        subject, attacks, budget=budget, seed=seed, published=published, progress=progress
+    subject = subject_of_delivery(
+        Delivery.open(delivery),
+        key=key,
+        layer=None if layer is None else _layer(layer),
+        truth=None if truth is None else _source(truth),
+        public=None if public is None else _source(public),
     )
+    for warning in subject.warnings:
+        warnings.warn(warning, MoleWarning, stacklevel=2)
+    return audit_subject(subject, budget=budget, seed=seed, progress=progress)
+
+
+def audit_setting(
+    layer: FirstLayer | Address,
+    *,
+    kappa: int = 1,
+    core: str = "orthogonal",
+    dtype: str = "float32",
+    budget: float = BUDGET,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> Report:
+    """Attack what a setting would deliver, with images that come with the software.
+
+    Args:
+        layer: the developer's first layer, or its file.
+        kappa: how often the core repeats.
+        core: which kind of core.
+        dtype: how morphed values would be stored.
+        budget: seconds after which no further attack begins.
+        seed: of what attacks draw at random.
+        progress: called with the attacks done and the attacks to do.
+    """
+    subject = subject_of_setting(_layer(layer), kappa=kappa, core=core, dtype=dtype)
+    return audit_subject(subject, budget=budget, seed=seed, progress=progress)
+
+
+def audit_subject(
+    subject: Subject,
+    *,
+    attacks: Sequence[Attack] = ATTACKS,
+    budget: float = BUDGET,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> Report:
+    """Attack a subject with these attacks, in this order."""
+    bounds = {} if subject.layer is None else published_bounds(subject.layer, subject.kappa)
+    tried = _try_all(subject, attacks, budget=budget, seed=seed, progress=progress)
+    reports = tuple(judged(replace(one, published=bounds.get(one.attack.name))) for one in tried)
     return Report(
         subject=subject.facts,
         warnings=(*subject.warnings, *_too_few(subject)),
         verdicts=verdicts_of(reports),
         attacks=reports,
-        plots=plots,
         costs=costs_of(subject),
         version=__version__,
         title=TITLES[subject.private],
         private=subject.private,
     )
+
+
+def published_bounds(layer: FirstLayer, kappa: int) -> Mapping[str, str]:
+    """The published figure by name of attack, in words; attacks that the paper does not know have none."""
+    setting = Setting(layer=LayerSizes.of(layer), kappa=kappa)
+    figures = {figure.name: figure for figure in figures_of(setting)}
+    return {
+        attack: f"{figures[name].what}: {figures[name].words('by_formula')}"
+        for attack, name in PUBLISHED.items()
+        if name in figures
+    }
+
+
+def _layer(layer: FirstLayer | Address) -> FirstLayer:
+    return layer if isinstance(layer, FirstLayer) else load_first_layer(layer)
+
+
+def _source(source: Source | Address) -> Source:
+    return open_source(os.fspath(source)) if isinstance(source, str | os.PathLike) else source
 
 
 def _too_few(subject: Subject) -> tuple[str, ...]:
@@ -214,21 +161,62 @@ def _too_few(subject: Subject) -> tuple[str, ...]:
     )
 
 
-FIGURES = {
-    "brute-force-core": "core guess",
-    "channel-search": "channel order guess",
-    "channel-fingerprint": "channel order guess",
-    "reversing": "reversing guess",
-    "known-pairs": "pairs",
-}
+def _try_all(
+    subject: Subject, attacks: Sequence[Attack], *, budget: float, seed: int, progress: Progress
+) -> Iterator[AttackReport]:
+    """Every attack for which there is time left; one that has begun is not cut off."""
+    start = time.monotonic()
+    for index, attack in enumerate(attacks):
+        progress(index, len(attacks))
+        if time.monotonic() - start > budget:
+            words = f"The budget of {budget:.0f} seconds was used up before: give a larger budget."
+            yield AttackReport(attack, Status.NOT_TRIED, words)
+        else:
+            # A generator of its own: what one attack draws does not change the next.
+            yield _try(subject, attack, np.random.default_rng([seed, index]))
+    progress(len(attacks), len(attacks))
 
 
-def published_bounds(layer: FirstLayer, kappa: int) -> Mapping[str, str]:
-    """The published figure by name of attack, in words; attacks that the paper does not know have none."""
-    setting = Setting(layer=LayerSizes.of(layer), kappa=kappa)
-    figures = {figure.name: figure for figure in figures_of(setting)}
-    return {
-        attack: f"{figures[name].what}: {figures[name].words('by_formula')}"
-        for attack, name in FIGURES.items()
-        if name in figures
-    }
+def _try(subject: Subject, attack: Attack, rng: np.random.Generator) -> AttackReport:
+    start = time.perf_counter()
+    try:
+        finding = attack.run(subject.view(attack.view), rng)
+    except MissingInputError as reason:
+        return AttackReport(attack, Status.NOT_TRIED, _sentence(reason))
+    except NotApplicableError as reason:
+        return AttackReport(attack, Status.NOT_APPLICABLE, _sentence(reason))
+    except MoleError as reason:
+        return AttackReport(attack, Status.NOT_TRIED, _sentence(reason))
+    except Exception as error:  # one attack that fails must not cost the whole report
+        return AttackReport(attack, Status.GAVE_UP, f"It gave up: {type(error).__name__}.")
+    return _compared(subject, attack, finding, time.perf_counter() - start)
+
+
+def _compared(subject: Subject, attack: Attack, finding: Finding, seconds: float) -> AttackReport:
+    """What was found beside the truth, not yet judged."""
+    finding, truth = _first(finding, subject.scored), subject.truth
+    enough = truth is not None and min(len(truth.plain), subject.scored) >= FEWEST_SCORED
+    return AttackReport(
+        attack,
+        Status.NOT_COMPARED,
+        finding.words if enough else f"{finding.words} There was no truth to compare it with.",
+        seconds=round(seconds, 2),
+        score=score(finding, truth) if truth is not None and enough else None,
+        facts=dict(finding.facts),
+        pictures=pictures_of(subject, attack, finding),
+    )
+
+
+def _first(finding: Finding, count: int) -> Finding:
+    """The same finding, about no other rows than those that are compared."""
+    return replace(
+        finding,
+        images=None if finding.images is None else finding.images[:count],
+        maps=None if finding.maps is None else finding.maps[:count],
+        distances=None if finding.distances is None else finding.distances[:count, :count],
+    )
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error).rstrip(".")
+    return text[:1].upper() + text[1:] + "."

@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from skimage.metrics import structural_similarity
+from scipy.spatial.distance import cdist
+from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
-from mole.attacks.tools.attack import COLOURS, CONTRAST, Finding
+from mole.attacks.tools.attack import Finding, UpTo
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array, element_count, unroll
 
-MAX_PSNR = 150.0  # what is told of images without any difference
-SMALLEST_PICTURE = 16  # positions: fewer of them resemble anything
+MAX_PSNR = 150.0  # what is reported of images without any difference
+SMALLEST_PICTURE = 16  # positions: fewer resemble anything
 MIN_SIDE = 7  # of the windows in which SSIM compares
 
 
@@ -85,9 +86,9 @@ def aligned(finding: Finding, truth: Truth) -> Array:
     """Rebuilt images with what the attack left open filled in: the best an onlooker could make of them."""
     images = np.asarray(finding.images, np.float64)
     plain = truth.plain[: len(images)].astype(np.float64)
-    if finding.up_to == COLOURS:
+    if finding.up_to == UpTo.COLOURS:
         return np.moveaxis(_fitted(np.moveaxis(images, 1, -1), np.moveaxis(plain, 1, -1)), -1, 1)
-    if finding.up_to == CONTRAST:
+    if finding.up_to == UpTo.CONTRAST:
         fitted: Array = _fitted(images[..., np.newaxis], plain[..., np.newaxis])[..., 0]
         return fitted
     return images
@@ -119,13 +120,11 @@ def _fitted(values: Array, wanted: Array) -> Array:
 def _image_scores(finding: Finding, truth: Truth) -> dict[str, Any]:
     rebuilt, plain = aligned(finding, truth), truth.plain[: len(np.asarray(finding.images))]
     seen, original = truth.pixels(rebuilt), truth.pixels(plain).astype(np.float64)
-    errors = np.square(seen - original).reshape(len(seen), -1).mean(axis=1)
-    psnr = -10 * np.log10(np.maximum(errors, 10 ** (-MAX_PSNR / 10)))
     pairs = correlations(unroll(rebuilt), unroll(plain))
-    similar = [_ssim(one, other) for one, other in zip(seen, original, strict=True)]
-    known = [value for value in similar if value is not None]
+    both = list(zip(original, seen, strict=True))
+    known = [value for pair in both if (value := _ssim(*pair)) is not None]
     return {
-        "psnr": float(psnr.mean()),
+        "psnr": float(np.mean([_psnr(*pair) for pair in both])),
         "correlation": float(np.diag(pairs).mean()),
         "rmse": float(np.sqrt(np.square(rebuilt - plain).mean()) / max(plain.std(), 1e-12)),
         "reidentified": float((pairs.argmax(axis=1) == np.arange(len(pairs))).mean()),
@@ -134,8 +133,14 @@ def _image_scores(finding: Finding, truth: Truth) -> dict[str, Any]:
     }
 
 
+def _psnr(original: Array, seen: Array) -> float:
+    """Peak signal-to-noise ratio of pixels between 0 and 1, in dB."""
+    with np.errstate(divide="ignore"):  # equal images have an infinite one
+        return min(float(peak_signal_noise_ratio(original, seen, data_range=1.0)), MAX_PSNR)
+
+
 def _ssim(one: Array, other: Array) -> float | None:
-    """Structural similarity of two images, (channels, height, width); None for what is no image."""
+    """Structural similarity of two images, (channels, height, width); None for what is not an image."""
     if one.ndim != 3 or min(one.shape[1:]) < MIN_SIDE:
         return None
     return float(structural_similarity(one, other, channel_axis=0, data_range=1.0))
@@ -148,7 +153,7 @@ def _channels(finding: Finding, truth: Truth) -> float | None:
 
 
 def _best_map(maps: Array, plain: Array) -> float | None:
-    """How well the best single map shows the grey image; None where maps are no pictures."""
+    """How well the best single map shows the grey image; None where maps are not pictures."""
     if maps.ndim != plain.ndim or maps.ndim < 3 or element_count(maps.shape[2:]) < SMALLEST_PICTURE:
         return None
     grey = plain.mean(axis=1)
@@ -181,7 +186,8 @@ def _distance_scores(finding: Finding, truth: Truth) -> dict[str, Any]:
     if finding.distances is None:
         return {}
     claimed = finding.distances
-    true = distances_between(unroll(truth.plain[: len(claimed)]))
+    plain = unroll(truth.plain[: len(claimed)])
+    true = cdist(plain, plain)
     apart = ~np.eye(len(true), dtype=bool)
     pair = correlations(claimed[apart][np.newaxis], true[apart][np.newaxis])
     nearest = [np.where(apart, table, np.inf).argmin(axis=1) for table in (claimed, true)]
@@ -189,12 +195,3 @@ def _distance_scores(finding: Finding, truth: Truth) -> dict[str, Any]:
         "distance_correlation": float(pair[0, 0]),
         "neighbours": float((nearest[0] == nearest[1]).mean()),
     }
-
-
-def distances_between(rows: Array) -> Array:
-    """Euclidean distance of every row to every other, (n, n)."""
-    values = rows.astype(np.float64)
-    squares = np.square(values).sum(axis=1)
-    table = squares[:, np.newaxis] + squares - 2 * values @ values.T
-    distances: Array = np.sqrt(np.maximum(table, 0))
-    return distances

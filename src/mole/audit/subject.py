@@ -1,23 +1,17 @@
-"""What is audited: everything that was handed out, and the truth to compare with."""
+"""What is audited: everything that was handed over, and the truth to compare with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from mole.attacks.tools.attack import MissingInputError, NotApplicableError
 from mole.attacks.tools.views import DeliveryView, DeveloperView, InjectingView, LayerGeometry, OutsiderView
 from mole.audit.scoring import Truth
-from mole.exchange.encoding import Encoding
-from mole.provider.keys import MorphKey
-from mole.provider.verbs import augment
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.shapes import Array, Shape, block_size, roll, unroll
-from mole.sources.bundled import bundled_images
+from mole.scheme.shapes import Array, Shape, block_size
 
-SCORED = 256  # rows that attacks rebuild and the scorer compares; what a developer knows comes after them
+SCORED = 256  # rows that attacks rebuild and the scorer compares; those that a developer knows come after
 FEWEST_SCORED = 8
 
 
@@ -32,10 +26,10 @@ class Subject:
         augmented: the augmented layer, if it was delivered.
         public: plain images of the same kind from elsewhere, or None.
         truth: what the attackers want to know, for the first rows or for all; None if there is none.
-        facts: what to tell about it: rows, fingerprints, ...
-        rows: how many rows there are in all; None if all are in `morphed`.
-        private: whether the images are the provider's own, and not ones that everybody may see.
+        facts: what to say about it: rows, fingerprints, ...
         warnings: what was wrong with what the audit was given.
+        rows: how many rows there are in all; None if all are in `morphed`.
+        private: whether the images are the provider's own, rather than ones that anybody may see.
     """
 
     morphed: Array
@@ -57,23 +51,20 @@ class Subject:
 
     @property
     def scored(self) -> int:
-        """How many rows are compared; what an injecting developer knows are others."""
+        """How many rows are compared; an injecting developer knows others."""
         return min(SCORED, max(1, len(self.morphed) // 2))
 
     @property
     def pairs_wanted(self) -> int:
-        """Known pairs that every attack with known pairs could use, and some to check with."""
+        """Known pairs enough for every attack that uses them, and some to check with."""
         return -(-block_size(self.input_shape, self.kappa) // self.kappa) + 64
-
-    def with_warning(self, *warnings: str) -> "Subject":
-        """The same, with something more to tell."""
-        return replace(self, warnings=(*self.warnings, *warnings))
 
     def view(self, kind: type[OutsiderView]) -> OutsiderView:
         """What an attacker of this kind has, and nothing else.
 
         Raises:
             NotApplicableError: if there is no such attacker here.
+            MissingInputError: if there could be one, and something was not given.
         """
         seen: dict[str, Any] = {
             "morphed": self.morphed, "kappa": self.kappa, "layout": self.layout, "public": self.public,
@@ -83,7 +74,7 @@ class Subject:
         if self.augmented is None:
             raise NotApplicableError("no augmented layer was delivered with this data")
         if self.layer is None:
-            raise MissingInputError("the developer's first layer was not given: add --layer to test this")
+            raise MissingInputError("the developer's first layer was not given: give it to test this")
         seen |= {"augmented": self.augmented, "geometry": LayerGeometry.of(self.layer)}
         if kind is DeliveryView:
             return DeliveryView(**seen)
@@ -101,44 +92,3 @@ class Subject:
             "known": self.truth.plain[known].copy(),  # nothing leads from here to the rest of the truth
             "known_morphed": self.morphed[known],
         }
-
-
-FEWEST, MOST, PUBLIC = 2048, 8192, 4096
-
-
-def subject_of_setting(
-    layer: FirstLayer, *, kappa: int = 1, core: str = "orthogonal", dtype: str = "float32"
-) -> Subject:
-    """Morph bundled images with a throw-away key, as `mole deliver` would morph yours."""
-    side = block_size(layer.input_shape, kappa)
-    wanted = min(MOST, max(FEWEST, SCORED + side // kappa + 128, 2 * side // kappa + 1))
-    images = bundled_images(layer.input_shape, private=wanted, public=PUBLIC)
-    plain, public = layer.plain(images.private), layer.plain(images.public)
-    key = MorphKey.generate(
-        layer.input_shape, kappa=kappa, core=core, sample=plain if core == "whitened" else None
-    )
-    morphed = _stored_and_read(unroll(key.morphing.morph(plain)), dtype)
-    order = np.asarray(key.channel_order(layer.channels))
-    return Subject(
-        morphed=roll(morphed, layer.input_shape),
-        kappa=kappa,
-        layer=layer,
-        augmented=augment(layer, key),
-        public=public,
-        truth=Truth(plain, layer.normalisation, order),
-        private=False,
-        facts={
-            "audited": "a setting, with images that come with the software",
-            "images": f"{len(plain)} ({images.origin})",
-            "input shape": "x".join(map(str, layer.input_shape)),
-            "first layer": f"{layer.kind}, {layer.channels} channels",
-            "kappa": kappa,
-            "core": core,
-            "stored as": dtype,
-        },
-    )
-
-
-def _stored_and_read(rows: Array, dtype: str) -> Array:
-    encoding = Encoding.fit(dtype, rows)
-    return encoding.decode(encoding.encode(rows))

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from mole.audit.report import AttackReport
+from mole.audit.scoring import Score
 
-SHOWN_AT_MOST = 10  # numbers of a list: the rest is in audit.json
+SHOWN_AT_MOST = 10  # numbers of a list; the rest are in audit.json
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Measured:
 
 
 def share(value: float) -> str:
-    r"""A share in per cent, never rounded up to all or down to nothing; its parts stay on one line.
+    r"""A share in per cent, never rounded up to all or down to nothing; it stays on one line.
 
     >>> [share(value).replace("\xa0", " ") for value in (1, 0.99999, 0.5, 0.015625, 0.00001, 0)]
     ['100 %', '99.99 %', '50 %', '1.56 %', '0.01 %', '0 %']
@@ -55,7 +56,7 @@ def _many(count: str, unit: str) -> str:
 
 
 def plainly(value: Any) -> str:
-    """Any value that an attack or a runner reports.
+    """Any value that an attack reports, or that says what was audited.
 
     >>> plainly(True), plainly(3072), plainly(0.123456), plainly(None), plainly([1, 2.5])
     ('yes', '3,072', '0.1235', 'none', '1, 2.5')
@@ -88,8 +89,8 @@ def _several(values: Sequence[float]) -> str:
 MEASURES: Mapping[str, tuple[str, Callable[[Any], str], str]] = {
     "psnr": (
         "Fidelity (PSNR)", lambda value: f"{value:.1f} dB",
-        "How small the error of the rebuilt pixels is. Above 30 dB is a good copy, above 45 dB eyes see no "
-        "difference, below 15 dB there is next to nothing.",
+        "How small the error of the rebuilt pixels is. Above 30 dB is a good copy, above 45 dB the eye "
+        "sees no difference, below 15 dB there is next to nothing.",
     ),
     "ssim": (
         "Likeness (SSIM)", _two,
@@ -97,15 +98,15 @@ MEASURES: Mapping[str, tuple[str, Callable[[Any], str], str]] = {
     ),
     "correlation": (
         "Correlation", _two,
-        "How closely light and dark follow the original: 1 exactly, 0 not at all.",
+        "How closely light and dark follow the original: 1 means exactly, 0 not at all.",
     ),
     "rmse": (
         "Error (RMSE)", plainly,
-        "The typical error of a number, where 1 is as much as images differ from each other anyway.",
+        "The typical error of a number; 1 is as much as images differ from each other anyway.",
     ),
     "channels": (
         "Channels put in order", share,
-        "Share of the secret channel order that was found out.",
+        "How much of the secret channel order was found out.",
     ),
     "best_map": (
         "Best single map", _two,
@@ -114,31 +115,30 @@ MEASURES: Mapping[str, tuple[str, Callable[[Any], str], str]] = {
     ),
     "components": (
         "Components", _several,
-        "How well each coarse property of an image (brightness, colour, layout) was read off: 1 exactly, "
-        "0 not at all.",
+        "How well each coarse property of an image (brightness, colour, layout) was read off: 1 means "
+        "exactly, 0 not at all.",
     ),
     "neighbours": (
         "Neighbours found", share,
-        "Share of images whose most similar other image was told from the morphed data alone.",
+        "Share of images whose most similar other image was found from the morphed data alone.",
     ),
     "distance_correlation": (
         "Distances kept", _two,
-        "How closely distances between morphed images follow those between originals: 1 exactly.",
+        "How closely distances between morphed images follow those between originals: 1 means exactly.",
     ),
 }  # fmt: skip
 
 
 def measured(attack: AttackReport) -> list[Measured]:
-    """Every figure that the scorer measured for an attack, in a fixed order; others after the known."""
-    score = dict(attack.score)
+    """Every figure that the scorer measured for an attack, in a fixed order, and its time."""
+    score = attack.score or Score()
     found = []
-    if score.get("reidentified") is not None:
-        found.append(_reidentified(score.pop("reidentified"), score.pop("among", None)))
-    for key, (name, shown, meaning) in MEASURES.items():
-        value = score.pop(key, None)
+    if score.reidentified is not None:
+        found.append(_reidentified(score.reidentified, score.among))
+    for key, (name, in_words, meaning) in MEASURES.items():
+        value = getattr(score, key)
         if value is not None:
-            found.append(Measured(name, shown(value), meaning))
-    found += [Measured(key, plainly(value), "") for key, value in score.items() if value is not None]
+            found.append(Measured(name, in_words(value), meaning))
     if attack.seconds is not None:
         found.append(
             Measured("Time", duration(attack.seconds), "How long the attack took on this machine.")
@@ -158,8 +158,5 @@ def in_short(attack: AttackReport) -> str:
     """The measured success in one line: the status, how long, and the two figures that tell most."""
     figures = [figure for figure in measured(attack) if figure.name != "Time"]
     after = "" if attack.seconds is None else f" after {duration(attack.seconds)}"
-    told = "; ".join(f"{figure.name.lower()} {figure.value}" for figure in figures[:2])
-    start = f"{attack.status[:1].upper()}{attack.status[1:]}{after}"
-    return (
-        f"{start}: {told.replace('(psnr)', '(PSNR)').replace('(ssim)', '(SSIM)')}." if told else f"{start}."
-    )
+    told = "; ".join(f"{figure.name[:1].lower()}{figure.name[1:]} {figure.value}" for figure in figures[:2])
+    return f"{attack.status.capitalize()}{after}{f': {told}' if told else ''}."

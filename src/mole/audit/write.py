@@ -1,64 +1,115 @@
-"""The audit for machines: `audit.json`, described in docs/format.md."""
+"""A report as files: `audit.json` for machines, described in docs/format.md, and a page for people."""
 
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mole.audit.drawing import Plot
 from mole.audit.page import render
-from mole.audit.report import AttackReport, Plot, Report
+from mole.audit.paper_figures import paper_figures
+from mole.audit.report import AttackReport, Report, Verdict
+from mole.audit.scoring import Score
 from mole.errors import DeliveryError
+from mole.storage.locations import reason_of
 
 FORMAT, VERSION = "mole-audit", 1
 DIGITS = 6  # significant: what a measurement holds, and few enough to compare two audits by eye
+PRIVATE = 0o700  # the page shows some of the provider's images
 
 
-def to_json(report: Report) -> str:
-    """Everything in a report but its pictures and drawings, of which the captions stay.
+def write_report(report: Report, folder: Path) -> Path:
+    """Write a report and the paper's figures into a new folder; the page's path."""
+    if folder.exists() or folder.is_symlink():
+        raise DeliveryError(f"{folder} exists already: choose another name")
+    plots = paper_figures()
+    contents = {"audit.json": to_json(report, plots), "audit.html": render(report, plots)}
+    unfinished = folder.with_name(f".{folder.name}.part")
+    try:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=PRIVATE, parents=True)
+        for name, text in contents.items():
+            (unfinished / name).write_text(text, encoding="utf-8")
+        unfinished.rename(folder)
+    except OSError as error:
+        raise DeliveryError(f"{folder} cannot be written: {reason_of(error)}") from None
+    finally:  # after an interruption, too: it shows private images
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return folder / "audit.html"
 
-    >>> text = to_json(Report({"rows": 12}, (), (), (), (), (), "0.0"))
-    >>> json.loads(text)["subject"], to_json(Report({"rows": 12}, (), (), (), (), (), "0.0")) == text
-    ({'rows': 12}, True)
+
+def to_json(report: Report, plots: Sequence[Plot] = ()) -> str:
+    """Everything in a report but its pictures and drawings, whose captions stay.
+
+    >>> json.loads(to_json(Report(subject={"rows": 12}, version="0.0")))["subject"]
+    {'rows': 12}
     """
-    told = {
+    content = {
         "format": FORMAT,
         "version": VERSION,
         "mole_version": report.version,
         "title": report.title,
         "subject": _plain(report.subject),
         "warnings": list(report.warnings),
-        "verdicts": [_fields(verdict) for verdict in report.verdicts],
+        "verdicts": [_verdict(verdict) for verdict in report.verdicts],
         "attacks": [_attack(attack) for attack in report.attacks],
-        "plots": [_plot(plot) for plot in report.plots],
-        "costs": [_fields(cost) for cost in report.costs],
+        "plots": [_plot(plot) for plot in plots],
+        "costs": [asdict(cost) for cost in report.costs],
     }
-    return json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _attack(attack: AttackReport) -> dict[str, Any]:
-    captions = [[picture.caption for picture in row] for row in attack.pictures]
-    return {**_fields(attack, without=("pictures",)), "pictures": captions}
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "attacker": verdict.attacker.value,
+        "who": verdict.who,
+        "level": verdict.level.value,
+        "sentence": verdict.sentence,
+        "advice": verdict.advice,
+    }
+
+
+def _attack(report: AttackReport) -> dict[str, Any]:
+    attack = report.attack
+    return {
+        "name": attack.name,
+        "title": attack.title,
+        "attacker": attack.attacker.value,
+        "source": attack.source,
+        "advice": attack.advice,
+        "status": report.status.value,
+        "words": report.words,
+        "published": report.published,
+        "seconds": _plain(report.seconds),
+        "score": _plain(_measured(report.score)),
+        "facts": _plain(report.facts),
+        "pictures": [[picture.caption for picture in row] for row in report.pictures],
+    }
+
+
+def _measured(score: Score | None) -> dict[str, Any]:
+    """What was measured by name; what was not is left out."""
+    values = {} if score is None else asdict(score)
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _plot(plot: Plot) -> dict[str, Any]:
-    captions = [picture.caption for picture in plot.pictures]
-    return {**_fields(plot, without=("svg", "pictures")), "pictures": captions}
-
-
-def _fields(part: Any, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """A dataclass as an object, in the order of its fields."""
     return {
-        field.name: _plain(getattr(part, field.name)) for field in fields(part) if field.name not in without
+        "title": plot.title,
+        "words": plot.words,
+        "columns": list(plot.columns),
+        "rows": _plain(plot.rows),
+        "pictures": [picture.caption for picture in plot.pictures],
     }
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: names sorted, numbers rounded, and null for what is no number."""
+    """A value as JSON has it: names sorted, numbers rounded, and null for what is not a number."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if value is None or isinstance(value, str | bool):
@@ -74,23 +125,3 @@ def _plain(value: Any) -> Any:
     raise TypeError(
         f"a {type(value).__name__} has no place in audit.json: turn it into numbers or text first"
     )
-
-
-PRIVATE = 0o700  # the page shows some of the provider's images
-
-
-def write_report(report: Report, folder: Path) -> Path:
-    """Write a report into a new folder; the page's path."""
-    contents = {"audit.json": to_json(report), "audit.html": render(report)}
-    unfinished = folder.with_name(f".{folder.name}.part")
-    try:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(mode=PRIVATE, parents=True)
-        for name, text in contents.items():
-            (unfinished / name).write_text(text, encoding="utf-8")
-        unfinished.rename(folder)
-    except OSError as error:
-        raise DeliveryError(f"{folder} cannot be written: {error.strerror}") from None
-    finally:  # after an interruption, too: it shows private images
-        shutil.rmtree(unfinished, ignore_errors=True)
-    return folder / "audit.html"

@@ -1,7 +1,10 @@
 """`mole audit`: attack a delivery, or a setting, and write down what it hides and what it does not."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,11 +20,7 @@ from mole.cli.terminal import (
     show,
     when_interrupted,
 )
-from mole.errors import DeliveryError
-from mole.exchange.layer_files import load_first_layer
-
-if TYPE_CHECKING:
-    from mole.audit.subject import Subject
+from mole.errors import DeliveryError, MoleWarning
 
 
 def audit(
@@ -56,70 +55,50 @@ def audit(
     """Attack a delivery with everything there is; write audit.json and a page to read, audit.html.
 
     Nothing leaves your machine. The page shows some of your images: keep it as carefully as them. Without a
-    delivery it says what a setting would give, with images that come with the software.
+    delivery it says what a setting would give away, with images that come with the software.
     """
-    from mole.audit.paper_figures import paper_figures  # noqa: PLC0415
-    from mole.audit.run import audit as attack  # noqa: PLC0415  (loads SciPy and scikit-image)
-    from mole.audit.write import write_report  # noqa: PLC0415
+    from mole.audit.run import audit as audit_delivery  # noqa: PLC0415  (loads SciPy and scikit-image)
+    from mole.audit.run import audit_setting  # noqa: PLC0415
 
     if delivery is None and any(option is not None for option in (key, truth, public)):
         raise CallError("--key, --truth and --public belong to a delivery: name it, or leave them out")
     if delivery is not None and any(option is not None for option in (kappa, core, dtype)):
         raise CallError("--kappa, --core and --dtype are for a setting: leave them out, or the delivery")
+    if delivery is None and layer is None:
+        raise CallError("say what to audit: give a delivery, or a setting with --layer")
     if out.exists() or out.is_symlink():
         raise DeliveryError(f"{out} exists already: choose another name with --out")
     check_folder(out)
-    with when_interrupted("nothing was written; call again to start over"):
-        subject = (
-            _setting(layer, kappa or 1, core or CoreKind.ORTHOGONAL, dtype or Dtype.FLOAT32)
-            if delivery is None
-            else _delivery(delivery, key, truth, public, layer, passphrase_file, identity)
-        )
-        for warning in subject.warnings:
-            say(f"mole: {warning}", quiet=quiet)
+    with when_interrupted("nothing was written; call again to start over"), _warned(quiet=quiet):
+        opened = None if key is None else open_key(key, passphrase_file, identity)
         with progress_bar("Attacking", quiet=quiet) as progress:
-            report = attack(subject, plots=paper_figures(), budget=budget, seed=seed, progress=progress)
-        page = write_report(report, out)
+            if delivery is not None:
+                report = audit_delivery(
+                    delivery, key=opened, layer=layer, truth=truth, public=public,
+                    budget=budget, seed=seed, progress=progress,
+                )  # fmt: skip
+            elif layer is not None:
+                report = audit_setting(
+                    layer, kappa=kappa or 1, core=(core or CoreKind.ORTHOGONAL).value,
+                    dtype=(dtype or Dtype.FLOAT32).value, budget=budget, seed=seed, progress=progress,
+                )  # fmt: skip
+        page = report.save(out)
     for verdict in report.verdicts:
         say(f"{verdict.who}: {verdict.sentence}.", quiet=quiet)
     show(
         {
             "page": str(page),
-            "verdicts": {verdict.attacker: verdict.level for verdict in report.verdicts},
-            "attacks": {attack.name: attack.status for attack in report.attacks},
+            "verdicts": {verdict.attacker.value: verdict.level.value for verdict in report.verdicts},
+            "attacks": {found.attack.name: found.status.value for found in report.attacks},
         },
         as_json=as_json,
     )
 
 
-def _setting(layer: Path | None, kappa: int, core: CoreKind, dtype: Dtype) -> "Subject":
-    from mole.audit.subject import subject_of_setting  # noqa: PLC0415
-
-    if layer is None:
-        raise CallError("say what to audit: give a delivery, or a setting with --layer")
-    return subject_of_setting(load_first_layer(layer), kappa=kappa, core=core.value, dtype=dtype.value)
-
-
-def _delivery(
-    delivery: str,
-    key: Path | None,
-    truth: str | None,
-    public: str | None,
-    layer: Path | None,
-    passphrase_file: Path | None,
-    identity: list[Path] | None,
-) -> "Subject":
-    from mole.audit.from_delivery import Known, subject_of_delivery  # noqa: PLC0415
-    from mole.sources.opening import open_source  # noqa: PLC0415
-    from mole.storage.stores import open_store  # noqa: PLC0415
-
-    known: dict[str, Any] = {}
-    if layer is not None:
-        known["layer"] = load_first_layer(layer)
-    if truth is not None:
-        known["truth"] = open_source(truth)
-    if public is not None:
-        known["public"] = open_source(public)
-    if key is not None:
-        known["key"] = open_key(key, passphrase_file, identity)
-    return subject_of_delivery(open_store(delivery), Known(**known))
+@contextmanager
+def _warned(*, quiet: bool) -> Iterator[None]:
+    """Say at once what the library warns of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", MoleWarning)
+        warnings.showwarning = lambda message, *_, **__: say(f"mole: {message}", quiet=quiet)
+        yield

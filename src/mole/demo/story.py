@@ -6,81 +6,49 @@ as in the paper: plain data, morphed data with the augmented layer, morphed data
 provider attacks its own delivery.
 """
 
-import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from torch import nn
-from torch.utils.data import TensorDataset
 
 import mole
-from mole.audit.from_delivery import Known, subject_of_delivery
-from mole.audit.paper_figures import paper_figures
+from mole.audit.pictures import save_sheet, stretched
 from mole.audit.report import Report
 from mole.audit.run import audit
-from mole.audit.write import write_report
+from mole.demo.arms import BATCH, MEAN, STD, Arm, Arrays, network, plain_data, train_arms
 from mole.errors import DeliveryError
+from mole.exchange.delivery import AUGMENTED, Delivery
 from mole.exchange.encoding import Encoding
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
 from mole.provider.plan import Options
 from mole.provider.review import review_layer
+from mole.scheme.shapes import roll, unroll
+from mole.sources.bundled import fashion_mnist
 from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore
-from mole.torch import MorphedDataset, attach, evaluate, export_first_layer, train
+from mole.torch import export_first_layer, train
 
-SHAPE, CLASSES = (1, 28, 28), 10
-MEAN, STD = (0.286,), (0.353,)  # of Fashion-MNIST
-EPOCHS, PUBLIC_EPOCHS, BATCH = 5, 4, 64
+SHAPE = (1, 28, 28)
+PUBLIC_EPOCHS = 4
+BUDGET = 60.0  # seconds of attacks: the demo should not keep anybody waiting
 Say = Callable[[str], None]
-Arrays = dict[str, npt.NDArray[Any]]
 
 
-@dataclass(frozen=True)
-class Arm:
-    """One way to train: its accuracies on the test set, one a seed, and its seconds."""
+class Made(NamedTuple):
+    """What the provider made, and how long it took."""
 
-    name: str
-    accuracies: tuple[float, ...]
+    key: mole.MorphKey
+    delivery: Delivery
     seconds: float
-
-    @property
-    def mean(self) -> float:
-        """The mean accuracy."""
-        return statistics.mean(self.accuracies)
-
-    @property
-    def spread(self) -> float:
-        """The standard deviation of accuracies."""
-        return statistics.stdev(self.accuracies) if len(self.accuracies) > 1 else 0.0
-
-
-def network() -> nn.Module:
-    """Two convolutions: enough for clothes of 28x28, and quick on two CPU cores."""
-    return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(32 * 7 * 7, CLASSES),
-    )  # fmt: skip
-
-
-def load_images() -> Arrays:
-    """The part of Fashion-MNIST that comes with the package."""
-    path = files("mole.sources").joinpath("data/fashion-mnist.npz")
-    with path.open("rb") as file, np.load(file) as arrays:
-        return {name: arrays[name] for name in arrays.files}
 
 
 def tell(folder: Path, *, seeds: int, say: Say) -> dict[str, Any]:
     """Run the whole story in a folder; what came out of it."""
-    images = load_images()
+    images = fashion_mnist()
     say("Developer: trains a small network on public images, and exports its first layer.")
     layer = _first_layer(images)
     mole.save(layer, folder / "first-layer.safetensors")
@@ -91,38 +59,28 @@ def tell(folder: Path, *, seeds: int, say: Say) -> dict[str, Any]:
         say(f"  {finding}")
 
     say("Provider: makes a key, morphs its images, and builds the augmented layer.")
-    key, delivered, seconds = _deliver(images, layer, folder)
+    made = _deliver(images, layer, folder)
 
     say("Developer: checks the delivery.")
-    for check in verify(LocalStore(folder / "delivery")):
-        say(f"  {check.what}: {check.detail}")
-        if not check.holds:
-            raise DeliveryError(f"{folder / 'delivery'} is not as it was made")
+    _check(made.delivery, say)
 
     say(f"Developer: trains three ways, {seeds} seeds each.")
-    arms = _arms(folder, images, layer, seeds, say)
-    draw_picture(folder / "demo.png", images, layer, key)
+    arms = []
+    for arm in train_arms(images, made.delivery, seeds):
+        arms.append(arm)
+        say(f"  {arm.name}: {100 * arm.mean:.1f} %")
+    draw_picture(folder / "demo.png", images, layer, made.key)
 
     say("Provider: attacks its own delivery, to see what it hides and what it does not.")
-    report, page = attack_delivery(folder, layer, key)
+    report = _attack(made, layer, folder)
     for verdict in report.verdicts:
         say(f"  {verdict.who}: {verdict.sentence}.")
+    page = report.save(folder / "audit")
     return {
-        "arms": {
-            arm.name: {
-                "accuracy": round(arm.mean, 4),
-                "spread": round(arm.spread, 4),
-                "seconds": round(arm.seconds, 1),
-            }
-            for arm in arms
-        },
-        "plain bytes": int(images["x_private"].nbytes + images["x_test"].nbytes),
-        "delivered data bytes": delivered.data_bytes,
-        "augmented layer bytes": delivered.files["augmented-layer.safetensors"].bytes,
-        "deliver seconds": round(seconds, 1),
-        "key fingerprint": key.fingerprint,
+        "arms": {arm.name: _figures(arm) for arm in arms},
+        **_sizes(images, made),
         "picture": str(folder / "demo.png"),
-        "verdicts": {verdict.attacker: verdict.level for verdict in report.verdicts},
+        "verdicts": {verdict.attacker.value: verdict.level.value for verdict in report.verdicts},
         "audit": str(page),
     }
 
@@ -130,12 +88,11 @@ def tell(folder: Path, *, seeds: int, say: Say) -> dict[str, Any]:
 def _first_layer(images: Arrays) -> mole.FirstLayer:
     torch.manual_seed(100)
     model = network()
-    public = _plain(images["x_public"], images["y_public"])
-    train(model, public, epochs=PUBLIC_EPOCHS, batch_size=BATCH, seed=100)
+    train(model, plain_data(images, "public"), epochs=PUBLIC_EPOCHS, batch_size=BATCH, seed=100)
     return export_first_layer(model, SHAPE, mean=MEAN, std=STD)
 
 
-def _deliver(images: Arrays, layer: mole.FirstLayer, folder: Path) -> tuple[mole.MorphKey, Any, float]:
+def _deliver(images: Arrays, layer: mole.FirstLayer, folder: Path) -> Made:
     start = time.perf_counter()
     np.savez(
         folder / "private.npz",
@@ -146,81 +103,56 @@ def _deliver(images: Arrays, layer: mole.FirstLayer, folder: Path) -> tuple[mole
     sample = layer.plain(images["x_private"][:, np.newaxis])
     key = mole.MorphKey.generate(SHAPE, core="whitened", sample=sample)
     source = open_source(str(folder / "private.npz"))
-    made = deliver(source, layer, key, LocalStore(folder / "delivery"), Options(dtype="int8"))
-    return key, made.manifest, time.perf_counter() - start
+    deliver(source, layer, key, LocalStore(folder / "delivery"), Options(dtype="int8"))
+    return Made(key, Delivery.open(folder / "delivery"), time.perf_counter() - start)
 
 
-def _plain(images: npt.NDArray[np.uint8], labels: npt.NDArray[Any]) -> TensorDataset:
-    plain = mole.Normalisation(MEAN, STD).apply(images[:, np.newaxis])
-    return TensorDataset(torch.from_numpy(plain), torch.from_numpy(labels.astype(np.int64)))
-
-
-def _arms(folder: Path, images: Arrays, layer: mole.FirstLayer, seeds: int, say: Say) -> list[Arm]:
-    morphed = tuple(MorphedDataset(str(folder / "delivery"), split) for split in ("train", "test"))
-    plain = (
-        _plain(images["x_private"], images["y_private"]), _plain(images["x_test"], images["y_test"]),
-    )  # fmt: skip
-    augmented = mole.load(folder / "delivery" / "augmented-layer.safetensors")
-    ways = {
-        "plain data": (plain, None),
-        "morphed, augmented layer": (morphed, augmented),
-        "morphed, no augmented layer": (tuple(_without_key(part) for part in morphed), None),
-    }
-    arms = []
-    for name, ((data, test), replacement) in ways.items():
-        start = time.perf_counter()
-        accuracies = []
-        for seed in range(seeds):
-            torch.manual_seed(seed)
-            model = network()
-            if isinstance(replacement, mole.AugmentedLayer):
-                attach(model, replacement)
-            train(model, data, epochs=EPOCHS, batch_size=BATCH, seed=seed)
-            accuracies.append(evaluate(model, test).accuracy)
-        arms.append(Arm(name, tuple(accuracies), time.perf_counter() - start))
-        say(f"  {name}: {100 * arms[-1].mean:.1f} %")
-    return arms
-
-
-def _without_key(data: MorphedDataset) -> TensorDataset:
-    """Morphed rows as if they were images: what a network without the augmented layer would get."""
-    rows = torch.stack([data[index][0] for index in range(len(data))])
-    return TensorDataset(rows, torch.from_numpy(np.asarray(data.labels)))
+def _check(delivery: Delivery, say: Say) -> None:
+    for check in verify(delivery.store):
+        say(f"  {check.what}: {check.detail}")
+        if not check.holds:
+            raise DeliveryError(f"{delivery.label} is not as it was made")
 
 
 def draw_picture(path: Path, images: Arrays, layer: mole.FirstLayer, key: mole.MorphKey) -> None:
     """Eight images: plain, morphed, recovered with the key, recovered with a wrong key."""
-    from PIL import Image  # noqa: PLC0415  (only here)
-
     chosen = [int(np.flatnonzero(images["y_test"] == label)[0]) for label in range(8)]
-    plain = layer.plain(images["x_test"][chosen][:, np.newaxis])
-    morphed = mole.morph(plain, key)
-    stored = Encoding.fit("int8", mole.unroll(morphed))
-    received = stored.decode(stored.encode(mole.unroll(morphed))).reshape(plain.shape)
-    wrong = mole.MorphKey.generate(SHAPE)
-    rows = [plain, morphed, mole.unmorph(received, key), mole.unmorph(received, wrong)]
-    sheet = np.vstack([np.hstack([_grey(image[0]) for image in row]) for row in rows])
-    picture = Image.fromarray(sheet)
-    picture.resize((3 * picture.width, 3 * picture.height), Image.Resampling.NEAREST).save(path)
+    pixels = images["x_test"][chosen]
+    rows = unroll(mole.morph(layer.plain(pixels[:, np.newaxis]), key))
+    stored = Encoding.fit("int8", rows)
+    received = roll(stored.decode(stored.encode(rows)), SHAPE)
+    recovered = mole.Normalisation(MEAN, STD).undo(mole.unmorph(received, key))
+    wrong = mole.unmorph(received, mole.MorphKey.generate(SHAPE))
+    morphed, noise = ([stretched(image[0]) for image in batch] for batch in (received, wrong))
+    save_sheet(path, [pixels / 255.0, morphed, recovered[:, 0], noise])
 
 
-def _grey(image: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    low, high = np.percentile(image, [1, 99])
-    scaled = np.clip((image - low) / max(float(high - low), 1e-9), 0, 1)
-    return np.pad((255 * scaled).astype(np.uint8), 1, constant_values=255)
-
-
-BUDGET = 60.0  # seconds: the demo should not keep anybody waiting
-
-
-def attack_delivery(folder: Path, layer: mole.FirstLayer, key: mole.MorphKey) -> tuple[Report, Path]:
-    """Audit the demo's delivery with what its provider has; the report, and its page."""
-    known = Known(
-        key=key,
+def _attack(made: Made, layer: mole.FirstLayer, folder: Path) -> Report:
+    """Audit the delivery with everything that its provider has."""
+    return audit(
+        made.delivery,
+        key=made.key,
         layer=layer,
-        truth=open_source(str(folder / "private.npz")),
-        public=open_source(str(folder / "public.npz")),
+        truth=folder / "private.npz",
+        public=folder / "public.npz",
+        budget=BUDGET,
     )
-    subject = subject_of_delivery(LocalStore(folder / "delivery"), known)
-    report = audit(subject, plots=paper_figures(), budget=BUDGET)
-    return report, write_report(report, folder / "audit")
+
+
+def _figures(arm: Arm) -> dict[str, float]:
+    return {
+        "accuracy": round(arm.mean, 4),
+        "spread": round(arm.spread, 4),
+        "seconds": round(arm.seconds, 1),
+    }
+
+
+def _sizes(images: Arrays, made: Made) -> dict[str, Any]:
+    manifest = made.delivery.manifest
+    return {
+        "plain bytes": int(images["x_private"].nbytes + images["x_test"].nbytes),
+        "delivered data bytes": manifest.data_bytes,
+        "augmented layer bytes": manifest.files[AUGMENTED].bytes,
+        "deliver seconds": round(made.seconds, 1),
+        "key fingerprint": made.key.fingerprint,
+    }

@@ -29,6 +29,15 @@ def element_count(shape: Shape) -> int:
     return math.prod(shape)
 
 
+def shape_text(shape: Shape) -> str:
+    """A shape for people.
+
+    >>> shape_text((3, 32, 32))
+    '3x32x32'
+    """
+    return "x".join(map(str, shape))
+
+
 def check_shape(shape: Shape) -> Shape:
     """The same shape as a tuple of plain ints, or an error when it cannot be a sample's shape.
 
@@ -137,10 +146,9 @@ use 2, 3, 4, 6 or 8
     elements = element_count(input_shape)
     if kappa >= 1 and elements % kappa == 0:
         return int(elements // kappa)
-    shape_text = "x".join(map(str, input_shape))
-    near = _nearest(valid_kappas(input_shape), kappa)
+    near, shape = _nearest(valid_kappas(input_shape), kappa), shape_text(input_shape)
     raise ParameterError(
-        f"kappa = {kappa} does not divide the {elements} elements of a {shape_text} input: use {near}"
+        f"kappa = {kappa} does not divide the {elements} elements of a {shape} input: use {near}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,51 @@ from mole.attacks.tools.views import OutsiderView
 from mole.errors import MoleError
 from mole.scheme.shapes import Array
 
-OUTSIDER, THIEF = "outsider", "whole delivery"
-DEVELOPER, INJECTOR = "curious developer", "injecting developer"
-ATTACKERS = (OUTSIDER, THIEF, DEVELOPER, INJECTOR)
 
-EXACTLY, CONTRAST, COLOURS = "nothing", "brightness and contrast", "a mix of colours"
+class Attacker(StrEnum):
+    """Who attacks, the weakest first: each can do what the one before can.
+
+    >>> Attacker.THIEF.value, Attacker.THIEF.label
+    ('whole delivery', 'the holder of the whole delivery')
+
+    Attributes:
+        label: what a page calls it.
+        who: the attacker described.
+    """
+
+    label: str
+    who: str
+
+    OUTSIDER = "outsider", "the outsider", "A stranger who gets only the morphed files"
+    THIEF = (
+        "whole delivery",
+        "the holder of the whole delivery",
+        "A stranger who gets the whole delivery and knows the network's architecture",
+    )
+    DEVELOPER = (
+        "curious developer",
+        "the curious developer",
+        "A curious developer: the receiver, who has its own first layer as well",
+    )
+    INJECTOR = (
+        "injecting developer",
+        "the injecting developer",
+        "A developer who also knows some of the images",
+    )
+
+    def __new__(cls, value: str, label: str, who: str) -> "Attacker":
+        """A string that knows more than its letters."""
+        member = str.__new__(cls, value)
+        member._value_, member.label, member.who = value, label, who
+        return member
+
+
+class UpTo(StrEnum):
+    """What an attack leaves open in the images that it rebuilds."""
+
+    EXACTLY = "nothing"
+    CONTRAST = "brightness and contrast"
+    COLOURS = "a mix of colours"
 
 
 class NotApplicableError(MoleError):
@@ -44,7 +85,7 @@ class Finding:
 
     words: str
     images: Array | None = None
-    up_to: str = EXACTLY
+    up_to: UpTo = UpTo.EXACTLY
     maps: Array | None = None
     channel_order: npt.NDArray[np.intp] | None = None
     directions: Array | None = None
@@ -60,7 +101,7 @@ class Attack:
     Attributes:
         name: for commands and files: 'channel-fingerprint'.
         title: for people.
-        attacker: who can do it: one of ATTACKERS.
+        attacker: who can do it.
         view: the type of view it needs.
         run: the attack; it may draw from the generator, and from nothing else.
         source: where it comes from: the paper, or this project.
@@ -69,7 +110,7 @@ class Attack:
 
     name: str
     title: str
-    attacker: str
+    attacker: Attacker
     view: type[OutsiderView]
     run: Callable[[Any, np.random.Generator], Finding]
     source: str
