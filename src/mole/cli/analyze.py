@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from mole.analysis import PRESETS, Figure, LayerSizes, Setting, figures_of
-from mole.cli.models import MAX_CLASSES, parse_shape
-from mole.cli.terminal import CallError, JsonOption, show
+from mole.cli.options import MAX_CLASSES, parse_shape
+from mole.cli.options import JsonOption
+from mole.cli.terminal import CallError, show
 from mole.exchange.layer_files import load_first_layer
 from mole.scheme.shapes import Shape
 

@@ -8,18 +8,10 @@ from typing import Annotated
 
 import typer
 
-from mole.cli.choices import CoreKind, Dtype
+from mole.cli.options import CoreKind, Dtype
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.cli.terminal import (
-    CallError,
-    JsonOption,
-    QuietOption,
-    check_folder,
-    progress_bar,
-    say,
-    show,
-    when_interrupted,
-)
+from mole.cli.options import JsonOption, QuietOption
+from mole.cli.terminal import CallError, check_folder, progress_bar, say, show, when_interrupted
 from mole.errors import DeliveryError, MoleWarning
 
 

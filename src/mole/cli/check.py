@@ -8,15 +8,8 @@ import numpy as np
 import typer
 
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.cli.terminal import (
-    CallError,
-    ForceOption,
-    JsonOption,
-    QuietOption,
-    check_output,
-    progress_bar,
-    show,
-)
+from mole.cli.options import ForceOption, JsonOption, QuietOption
+from mole.cli.terminal import CallError, check_output, progress_bar, show
 from mole.errors import DeliveryError
 from mole.storage.atomic import clear_stale, new_file
 from mole.storage.locations import reason_of

@@ -6,18 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mole.cli.choices import Dtype, EngineName, LayerDtype, ModeOption, ResizeOption, text_of
+from mole.cli.options import Dtype, EngineName, LayerDtype, ModeOption, ResizeOption, text_of
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.cli.terminal import (
-    CallError,
-    JsonOption,
-    QuietOption,
-    in_options,
-    progress_bar,
-    say,
-    show,
-    when_interrupted,
-)
+from mole.cli.options import JsonOption, QuietOption
+from mole.cli.terminal import CallError, in_options, progress_bar, say, show, when_interrupted
 from mole.exchange.layer_files import load_first_layer
 
 if TYPE_CHECKING:

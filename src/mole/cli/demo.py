@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.terminal import JsonOption, QuietOption, say, show, when_interrupted
+from mole.cli.options import JsonOption, QuietOption
+from mole.cli.terminal import say, show, when_interrupted
 from mole.errors import DeliveryError
 from mole.storage.locations import reason_of
 

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.models import MAX_CLASSES, parse_shape
-from mole.cli.terminal import CallError, ForceOption, JsonOption, check_output, show
+from mole.cli.options import MAX_CLASSES, parse_shape
+from mole.cli.options import ForceOption, JsonOption
+from mole.cli.terminal import CallError, check_output, show
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation
 

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.cli.terminal import JsonOption, show
+from mole.cli.options import JsonOption
+from mole.cli.terminal import show
 from mole.errors import KeyFileError
 from mole.exchange.checkpoint_files import is_checkpoint, read_checkpoint
 from mole.exchange.layer_files import load

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from mole.cli.choices import CoreKind, Mode, ModeOption, Resize, ResizeOption
+from mole.cli.options import CoreKind, Mode, ModeOption, Resize, ResizeOption
 from mole.cli.samples import read_samples
 from mole.cli.secrets import PassphraseFileOption, read_passphrase_file
-from mole.cli.terminal import CallError, JsonOption, QuietOption, check_folder, progress_bar, say, show
+from mole.cli.options import JsonOption, QuietOption
+from mole.cli.terminal import CallError, check_folder, progress_bar, say, show
 from mole.errors import KeyFileError
 from mole.exchange.layer_files import load_first_layer
 from mole.provider.keys import MorphKey

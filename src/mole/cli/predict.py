@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from mole.cli.terminal import ForceOption, JsonOption, check_output, show
+from mole.cli.options import ForceOption, JsonOption
+from mole.cli.terminal import check_output, show
 
 
 def predict(

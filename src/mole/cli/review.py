@@ -6,9 +6,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from mole.cli.choices import ModeOption, ResizeOption
+from mole.cli.options import ModeOption, ResizeOption
 from mole.cli.samples import read_samples
-from mole.cli.terminal import ForceOption, JsonOption, QuietOption, check_output, say, show
+from mole.cli.options import ForceOption, JsonOption, QuietOption
+from mole.cli.terminal import check_output, say, show
 from mole.errors import FileError, ParameterError
 from mole.exchange.layer_files import load_first_layer
 from mole.storage.atomic import new_file

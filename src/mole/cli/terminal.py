@@ -1,22 +1,26 @@
-"""What commands print: results on stdout, progress and remarks on stderr."""
+"""How commands speak to the person at the terminal, and how they end.
+
+Results go to stdout, everything else to stderr; passwords and tokens in URLs are masked in both. An output is
+looked at before the work begins, and Ctrl-C gets a sentence that is true of the work it interrupts.
+"""
 
 import json
 import re
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
+from rich.console import Console
+from rich.progress import Progress as Bar
 
-from mole.errors import FileError, MoleError, ParameterError, with_advice
+from mole.errors import FileError, MoleError, MoleWarning, ParameterError, with_advice
 from mole.progress import Progress
 from mole.storage.locations import reason_of
-
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no remarks.")]
 
 # Up to the last '@', because a password may have a slash in it; a port is none.
 _PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)(?!\d+/)[^\s'\"]*@", re.IGNORECASE)
@@ -68,6 +72,15 @@ def say(text: str, *, quiet: bool = False) -> None:
         typer.echo(masked(text), err=True)
 
 
+@contextmanager
+def warnings_said(*, quiet: bool) -> Iterator[None]:
+    """Say at once what the library warns of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", MoleWarning)
+        warnings.showwarning = lambda message, *_, **__: say(f"mole: {message}", quiet=quiet)
+        yield
+
+
 def show(facts: Mapping[str, Any], *, as_json: bool) -> None:
     """A result: a table, or JSON."""
     if as_json:
@@ -100,9 +113,6 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Progress]:
     if quiet or not sys.stderr.isatty():
         yield lambda done, total: None
         return
-    from rich.console import Console  # noqa: PLC0415  (a tenth of a second that most calls can do without)
-    from rich.progress import Progress as Bar  # noqa: PLC0415
-
     with Bar(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
@@ -123,11 +133,6 @@ def when_interrupted(sentence: str | Callable[[], str]) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise InterruptedWork(sentence if isinstance(sentence, str) else sentence()) from None
-
-
-ForceOption = Annotated[
-    bool, typer.Option("--force", "-f", help="Replace the output if it is there already.")
-]
 
 
 def check_output(path: Path, *, force: bool) -> None:

@@ -5,16 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mole.cli.terminal import (
-    ForceOption,
-    JsonOption,
-    QuietOption,
-    check_output,
-    progress_bar,
-    say,
-    show,
-    when_interrupted,
-)
+from mole.cli.options import ForceOption, JsonOption, QuietOption
+from mole.cli.terminal import check_output, progress_bar, say, show, when_interrupted
 from mole.exchange.checkpoint_files import resume_path
 
 if TYPE_CHECKING:
