@@ -46,11 +46,12 @@ class Done(NamedTuple):
     stderr: str
 
 
-def run(*arguments: object, cwd: Path) -> Done:
-    """In a process of its own, as a person would."""
+def run(*arguments: object, cwd: Path, **variables: str) -> Done:
+    """In a process of its own, as a person would, with some environment variables added."""
     done = subprocess.run(
         [MOLE, *map(str, arguments)],
-        cwd=cwd, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+        cwd=cwd, env={**os.environ, **variables},
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr)
 
