@@ -21,7 +21,6 @@ from mole.audit.write import write_report
 from mole.demo.story import load_images
 from mole.errors import ParameterError
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore
 
@@ -43,7 +42,7 @@ def clothes(tmp_path_factory):
         (1, 28, 28), core="whitened", sample=layer.plain(images["x_private"][:, np.newaxis])
     )
     source = open_source(str(folder / "private.npz"))
-    deliver(source, layer, key, LocalStore(folder / "delivery"), Options(dtype="int8"))
+    deliver(source, layer, key, LocalStore(folder / "delivery"), dtype="int8")
     public = open_source(str(folder / "public.npz"))
     return LocalStore(folder / "delivery"), Known(key=key, layer=layer, truth=source, public=public)
 
@@ -143,7 +142,7 @@ def test_a_delivery_without_a_layer(tmp_path):
     write_npz(tmp_path / "data.npz", train=60, test=0)
     source, key, layer = open_source(str(tmp_path / "data.npz")), make_key(), make_layer()
     store = LocalStore(tmp_path / "requests")
-    deliver(source, layer, key, store, Options(layer_dtype=None))
+    deliver(source, layer, key, store, layer_dtype=None)
     report = audit(subject_of_delivery(store, Known(key=key, layer=layer)))
     assert "recovered from the delivery with its key" in report.warnings[0]
     assert {verdict.level for verdict in report.verdicts} == {LEAKS}  # an orthogonal core keeps distances

@@ -15,7 +15,6 @@ import mole
 from mole.errors import FileError, MoleError, ParameterError
 from mole.exchange.delivery import load_delivered_layer
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.sources.opening import open_source
 from mole.storage.stores import open_store
 from mole.torch import (
@@ -90,7 +89,7 @@ def setting(tmp_path_factory):
     np.savez(folder / "data.npz", **arrays, classes=CLASSES)
     first = export_first_layer(network(), SHAPE, mean=[0.5], std=[0.25])
     store = open_store(str(folder / "delivery"))
-    deliver(open_source(str(folder / "data.npz")), first, make_key(), store, Options(rows_per_shard=100))
+    deliver(open_source(str(folder / "data.npz")), first, make_key(), store, rows_per_shard=100)
     parts = [MorphedDataset(folder / "delivery", split) for split in ("train", "test")]
     return Setting(str(folder / "delivery"), arrays, *parts, load_delivered_layer(store))
 
@@ -348,8 +347,8 @@ def test_data_of_another_key_is_refused(setting, trained):
 def test_further_data_without_labels(setting, trained, tmp_path):
     np.savez(tmp_path / "more.npz", images=setting.arrays["x_test"])
     first = export_first_layer(network(), SHAPE, mean=[0.5], std=[0.25])
-    store, options = open_store(str(tmp_path / "more")), Options(layer_dtype=None)
-    deliver(open_source(str(tmp_path / "more.npz")), first, make_key(), store, options)
+    store, options = open_store(str(tmp_path / "more")), {"layer_dtype": None}
+    deliver(open_source(str(tmp_path / "more.npz")), first, make_key(), store, **options)
     more = MorphedDataset(tmp_path / "more")
     assert predict(trained[0], more).num_rows == 200
     for work in (evaluate, lambda *given: train(*given, epochs=1)):

@@ -9,7 +9,7 @@ import numpy as np
 from mole.attacks.tools.attack import MissingInputError, NotApplicableError
 from mole.attacks.tools.views import DeliveryView, DeveloperView, InjectingView, LayerGeometry, OutsiderView
 from mole.audit.scoring import Truth
-from mole.exchange.encoding import Encoding
+from mole.exchange.encoding import Encoding, check_dtype
 from mole.provider.keys import MorphKey
 from mole.provider.verbs import augment
 from mole.scheme.augmented import AugmentedLayer
@@ -140,5 +140,5 @@ def subject_of_setting(
 
 
 def _stored_and_read(rows: Array, dtype: str) -> Array:
-    encoding = Encoding.fit(dtype, rows)
+    encoding = Encoding.fit(check_dtype(dtype), rows)
     return encoding.decode(encoding.encode(rows))

@@ -1,6 +1,8 @@
 """`mole deliver` and `mole morph`: the provider's data, handed over."""
 
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,10 +11,12 @@ import typer
 from mole.cli.choices import Dtype, EngineName, LayerDtype, ModeOption, ResizeOption, text_of
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
 from mole.cli.terminal import CallError, JsonOption, QuietOption, progress_bar, say, show, when_interrupted
+from mole.errors import MoleWarning
 from mole.exchange.layer_files import load_first_layer
+from mole.provider.keys import MorphKey
 
 if TYPE_CHECKING:
-    from mole.exchange.manifest import Manifest
+    from mole.provider.deliver import Delivered
 
 DataArgument = Annotated[str, typer.Argument(help="Your data: a folder, a file or a URL.")]
 LayerOption = Annotated[Path, typer.Option("--layer", help="The developer's first layer.")]
@@ -51,22 +55,17 @@ def deliver(
     """Morph your data and build the augmented layer. Interrupted work goes on with the same command."""
     if ray_address is not None and engine is not EngineName.RAY:
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
-    choices = {
-        "dtype": dtype.value, "layer_dtype": layer_dtype.value, "mode": text_of(mode),
-        "resize": text_of(resize), "keep": tuple(keep or ()), "skip_bad": skip_bad,
-        "class_names": class_names,
-    }  # fmt: skip
-    order = _Order(
-        data, layer, key, out, choices, passphrase_file, identity, quiet, as_json, engine, ray_address
-    )
-    with when_interrupted(GOES_ON):
-        facts, manifest = order.carry_out()
-    show(facts, as_json=as_json)
+    made = _deliver(
+        data, layer, lambda: open_key(key, passphrase_file, identity), out, quiet,
+        dtype=dtype.value, layer_dtype=layer_dtype.value, mode=text_of(mode), resize=text_of(resize),
+        keep=keep or (), skip_bad=skip_bad, class_names=class_names,
+        engine=engine.value, ray_address=ray_address,
+    )  # fmt: skip
+    show(_facts(made, out, as_json), as_json=as_json)
     say(WHAT_IT_MEANS, quiet=quiet)
-    if facts["labels"]:
-        names = (
-            f", and the names of {len(manifest.classes)} classes: {KEEP_NAMES}" if manifest.classes else ""
-        )
+    if made.has_labels:
+        classes = made.delivery.manifest.classes
+        names = f", and the names of {len(classes)} classes: {KEEP_NAMES}" if classes else ""
         say(f"The label of each image leaves with it{names}.", quiet=quiet)
 
 
@@ -89,14 +88,12 @@ def morph(
 
     Interrupted work goes on with the same command.
     """
-    choices = {
-        "dtype": dtype.value, "layer_dtype": None, "mode": text_of(mode), "resize": text_of(resize),
-        "keep": tuple(keep or ()), "skip_bad": skip_bad, "class_names": False,
-    }  # fmt: skip
-    order = _Order(data, layer, key, out, choices, passphrase_file, identity, quiet, as_json, labels=False)
-    with when_interrupted(GOES_ON):
-        facts, _ = order.carry_out()
-    show(facts, as_json=as_json)
+    made = _deliver(
+        data, layer, lambda: open_key(key, passphrase_file, identity), out, quiet,
+        dtype=dtype.value, layer_dtype=None, mode=text_of(mode), resize=text_of(resize),
+        keep=keep or (), skip_bad=skip_bad, labels=False,
+    )  # fmt: skip
+    show(_facts(made, out, as_json), as_json=as_json)
 
 
 WHAT_IT_MEANS = """
@@ -110,76 +107,43 @@ GOES_ON = "nothing half-written is left; call again to go on"
 KEEP_NAMES = "with --no-class-names the names stay here"
 
 
-@dataclass(frozen=True)
-class _Order:
-    data: str
-    layer: Path
-    key: Path
-    out: str
-    choices: dict[str, Any]
-    passphrase_file: Path | None
-    identity: list[Path] | None
-    quiet: bool
-    as_json: bool
-    engine: EngineName = EngineName.LOCAL
-    ray_address: str | None = None
-    labels: bool = True
+def _deliver(
+    data: str, layer: Path, open_: Callable[[], MorphKey], out: str, quiet: bool, **choices: Any
+) -> "Delivered":
+    """Deliver, and say what was left out."""
+    # Imported here, because it loads pyarrow and Pillow.
+    from mole.provider.deliver import deliver as make_delivery  # noqa: PLC0415
 
-    def carry_out(self) -> "tuple[dict[str, Any], Manifest]":
-        """Deliver, write the ledger, and say what was left out."""
-        # Imported here, because these load pyarrow and Pillow.
-        from mole.provider.deliver import Engine  # noqa: PLC0415
-        from mole.provider.deliver import deliver as make_delivery  # noqa: PLC0415
-        from mole.provider.ledger import delivery_warnings, record  # noqa: PLC0415
-        from mole.provider.local_engine import write_shards  # noqa: PLC0415
-        from mole.provider.plan import Options  # noqa: PLC0415
-        from mole.sources.opening import open_source  # noqa: PLC0415
-        from mole.sources.source import without_labels  # noqa: PLC0415
-        from mole.storage.stores import open_store  # noqa: PLC0415
-
-        first = load_first_layer(self.layer)
-        if self.engine is EngineName.RAY:
-            from mole.provider.ray_engine import RayEngine, check_ray  # noqa: PLC0415
-
-            check_ray(self.ray_address)
-        source = open_source(self.data)
-        if not self.labels:
-            source = without_labels(source)
-        key = open_key(self.key, self.passphrase_file, self.identity)
-        if source.unread and self.choices["skip_bad"]:
-            files = f"{len(source.unread)} image files of a kind that cannot be read"
-            say(f"mole: left out: {files}, such as {source.unread[0]}", quiet=self.quiet)
-        for warning in delivery_warnings(self.key, key.fingerprint, first.fingerprint):
-            say(f"mole: {warning}", quiet=self.quiet)
-        options = Options(**self.choices)
-        engine: Engine = write_shards
-        if self.engine is EngineName.RAY:
-            data, out = (_absolute(place) for place in (self.data, self.out))
-            engine = RayEngine(data, out, first, key, options, self.ray_address)
-        with progress_bar("Morphing", quiet=self.quiet) as progress:
-            delivered = make_delivery(
-                source, first, key, open_store(self.out), options, engine=engine, progress=progress
-            )
-        manifest = delivered.manifest
-        skipped = [bad.name for bad in delivered.skipped]
-        record(self.key, manifest, skipped)
-        for bad in delivered.skipped:
-            say(f"mole: skipped: {bad}", quiet=self.quiet)
-        facts = {
-            "delivery": self.out,
-            "read as": source.kind,
-            "rows": {name: facts.rows for name, facts in manifest.splits.items()},
-            "labels": any(split.labels is not None for split in source.splits.values()),
-            "skipped": len(skipped),
-            **({"skipped samples": skipped} if self.as_json else {}),
-            "dtype": manifest.dtype,
-            "data bytes": manifest.data_bytes,
-            "all bytes": sum(facts.bytes for facts in manifest.files.values()),
-            "key fingerprint": manifest.key_fingerprint,
-        }
-        return facts, manifest
+    with when_interrupted(GOES_ON), warnings_said(quiet=quiet):
+        first = load_first_layer(layer)
+        key = open_()
+        with progress_bar("Morphing", quiet=quiet) as progress:
+            made = make_delivery(data, first, key, out, progress=progress, **choices)
+    for bad in made.skipped:
+        say(f"mole: skipped: {bad}", quiet=quiet)
+    return made
 
 
-def _absolute(place: str) -> str:
-    """A path that means the same in every process on this machine; a URL as it is."""
-    return place if "://" in place else str(Path(place).absolute())
+def _facts(made: "Delivered", out: str, as_json: bool) -> dict[str, Any]:
+    manifest = made.delivery.manifest
+    return {
+        "delivery": out,
+        "read as": made.source_kind,
+        "rows": {name: facts.rows for name, facts in manifest.splits.items()},
+        "labels": made.has_labels,
+        "skipped": len(made.skipped),
+        **({"skipped samples": [bad.name for bad in made.skipped]} if as_json else {}),
+        "dtype": manifest.dtype,
+        "data bytes": manifest.data_bytes,
+        "all bytes": sum(facts.bytes for facts in manifest.files.values()),
+        "key fingerprint": manifest.key_fingerprint,
+    }
+
+
+@contextmanager
+def warnings_said(*, quiet: bool) -> Iterator[None]:
+    """Say warnings as remarks, as they come."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", MoleWarning)
+        warnings.showwarning = lambda message, *_, **__: say(f"mole: {message}", quiet=quiet)
+        yield

@@ -30,7 +30,6 @@ from mole.errors import DeliveryError
 from mole.exchange.encoding import Encoding
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.provider.review import review_layer
 from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore
@@ -94,7 +93,7 @@ def tell(folder: Path, *, seeds: int, say: Say) -> dict[str, Any]:
     key, delivered, seconds = _deliver(images, layer, folder)
 
     say("Developer: checks the delivery.")
-    for check in verify(LocalStore(folder / "delivery")):
+    for check in verify(folder / "delivery"):
         say(f"  {check.what}: {check.detail}")
         if not check.holds:
             raise DeliveryError(f"{folder / 'delivery'} is not as it was made")
@@ -145,9 +144,8 @@ def _deliver(images: Arrays, layer: mole.FirstLayer, folder: Path) -> tuple[mole
     np.savez(folder / "public.npz", x_train=images["x_public"])
     sample = layer.plain(images["x_private"][:, np.newaxis])
     key = mole.MorphKey.generate(SHAPE, core="whitened", sample=sample)
-    source = open_source(str(folder / "private.npz"))
-    made = deliver(source, layer, key, LocalStore(folder / "delivery"), Options(dtype="int8"))
-    return key, made.manifest, time.perf_counter() - start
+    made = deliver(folder / "private.npz", layer, key, folder / "delivery", dtype="int8")
+    return key, made.delivery.manifest, time.perf_counter() - start
 
 
 def _plain(images: npt.NDArray[np.uint8], labels: npt.NDArray[Any]) -> TensorDataset:

@@ -1,8 +1,8 @@
-"""What a checkpoint's file says about its network, for those who have no PyTorch (docs/format.md)."""
+"""The header of a checkpoint, written and read in one place that needs no PyTorch (docs/format.md)."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +11,8 @@ from mole.scheme.shapes import Array, Shape, check_shape
 from mole.storage.checked import load_checked, read_metadata
 
 CHECKPOINT, VERSION = "mole-checkpoint", "1"
+FORM = {"format": CHECKPOINT, "version": VERSION}
+AUGMENTED = "augmented"  # how the augmented layer is described, beside the facts
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,26 @@ class CheckpointFacts:
     key_fingerprint: str | None = None
 
 
+FIELDS = tuple(field.name for field in fields(CheckpointFacts))
+
+
 class StoredCheckpoint(NamedTuple):
     """A network's tensors by name, what it is, and how its augmented layer is described, if it has one."""
 
     state: dict[str, Array]
     facts: CheckpointFacts
     augmented: Mapping[str, Any] | None
+
+
+def checkpoint_metadata(facts: CheckpointFacts, augmented: Mapping[str, Any] | None) -> dict[str, str]:
+    """The header of a checkpoint: what its network is, and how its augmented layer is described.
+
+    >>> metadata = checkpoint_metadata(CheckpointFacts("small_resnet", (3, 32, 32), 10), None)
+    >>> metadata["format"], metadata["input_shape"], metadata["augmented"]
+    ('mole-checkpoint', '[3, 32, 32]', 'null')
+    """
+    values = {**asdict(facts), AUGMENTED: augmented}
+    return {**FORM, **{name: json.dumps(value) for name, value in values.items()}}
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -66,22 +82,26 @@ def read_checkpoint(path: Path) -> StoredCheckpoint:
         raise FileError(f"{path} was written by another version: upgrade morphed-learning")
     state, metadata = load_checked(path)
     try:
-        texts = {name: text for name, text in metadata.items() if name not in ("format", "version")}
-        fields = {name: json.loads(text) for name, text in texts.items()}
-        augmented = fields["augmented"]
-        return StoredCheckpoint(state, _facts(fields), None if augmented is None else {**augmented})
+        texts = {name: text for name, text in metadata.items() if name not in FORM}
+        values = {name: json.loads(text) for name, text in texts.items()}
+        augmented = values[AUGMENTED]
+        return StoredCheckpoint(state, _facts(values), None if augmented is None else {**augmented})
     except (MoleError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         raise FileError(
             f"{path} does not hold a usable network: its header does not follow the format"
         ) from None
 
 
-def _facts(fields: Mapping[str, Any]) -> CheckpointFacts:
-    names = fields["class_names"]
+def _facts(values: Mapping[str, Any]) -> CheckpointFacts:
+    """The facts in a header, each in its own type."""
+    found = {name: values[name] for name in FIELDS}
+    names = found["class_names"]
     return CheckpointFacts(
-        network=str(fields["network"]),
-        input_shape=check_shape(fields["input_shape"]),
-        classes=int(fields["classes"]),
-        class_names=None if names is None else tuple(map(str, names)),
-        key_fingerprint=fields["key_fingerprint"],
+        **{
+            **found,
+            "network": str(found["network"]),
+            "input_shape": check_shape(found["input_shape"]),
+            "classes": int(found["classes"]),
+            "class_names": None if names is None else tuple(map(str, names)),
+        }
     )

@@ -5,7 +5,7 @@ change it. What was done is recorded, so that the developer can do the same to i
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from mole.scheme.normalisation import FAR_FROM_ONE, Normalisation
 from mole.scheme.shapes import Array, Shape, check_shape
 from mole.sources.source import BadSampleError, Sample, Split
 
+Mode = Literal["L", "RGB"]
+Resize = Literal["crop", "stretch"]
 MODES = ("L", "RGB")
 RESIZES = ("stretch", "crop")
 IMAGE_CHANNELS = (1, 2, 3, 4)  # grey or colour, each with or without transparency
