@@ -21,6 +21,8 @@ import numpy as np
 
 import mole
 from common import write_result
+from mole.exchange.encoding import Dtype
+from mole.provider.deliver import EngineName, deliver
 from vgg import INPUT_SHAPE, vgg_layer
 
 ROUNDS = 3
@@ -75,7 +77,7 @@ def bare_rate(key: mole.MorphKey) -> float:
     return BATCH / float(np.median(times[1:]))
 
 
-def measure(path: Path, engine: str, dtype: str, folder: Path) -> dict[str, Any]:
+def measure(path: Path, engine: EngineName, dtype: Dtype, folder: Path) -> dict[str, Any]:
     """Several deliveries with everything that was measured on the way."""
     start = time.perf_counter()
     key = mole.MorphKey.generate(INPUT_SHAPE)
@@ -99,31 +101,23 @@ def measure(path: Path, engine: str, dtype: str, folder: Path) -> dict[str, Any]
     }
 
 
-def deliver_once(path: Path, engine: str, dtype: str, out: Path, key: mole.MorphKey) -> dict[str, float]:
+def deliver_once(
+    path: Path, engine: EngineName, dtype: Dtype, out: Path, key: mole.MorphKey
+) -> dict[str, float]:
     """One delivery between two measurements of the bare product."""
-    from mole.provider.deliver import deliver  # noqa: PLC0415
-    from mole.provider.local_engine import write_shards  # noqa: PLC0415
-    from mole.provider.plan import Options  # noqa: PLC0415
-    from mole.provider.ray_engine import RayEngine  # noqa: PLC0415
-    from mole.sources.opening import open_source  # noqa: PLC0415  (measured in a process of its own)
-    from mole.storage.stores import LocalStore  # noqa: PLC0415
-
-    layer, options = vgg_layer(), Options(dtype=dtype)
-    ray = RayEngine(str(path), str(out), layer, key, options)
     before = bare_rate(key)
-    source = open_source(str(path))
     marks: list[float] = []
     start = time.perf_counter()
     delivered = deliver(
-        source, layer, key, LocalStore(out), options,
-        engine=ray if engine == "ray" else write_shards,
+        path, vgg_layer(), key, out, dtype=dtype, engine=engine,
         progress=lambda done, total: marks.append(time.perf_counter()),
     )  # fmt: skip
     seconds = time.perf_counter() - start
     bare = (before + bare_rate(key)) / 2
-    rows = delivered.manifest.rows
+    manifest = delivered.delivery.manifest
+    rows = manifest.rows
     rate = rows / (marks[-1] - marks[0])
-    data_bytes = delivered.manifest.data_bytes / (rows * 3072)
+    data_bytes = manifest.data_bytes / (rows * 3072)
     shutil.rmtree(out)
     return {
         "rows": rows, "rate": rate, "bare": bare, "share": rate / bare, "bytes": data_bytes,

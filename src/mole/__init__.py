@@ -12,8 +12,16 @@
 >>> augmented.features(morphed).shape
 (8, 4, 8, 8)
 
-`mole.torch` puts an augmented layer into a PyTorch model. Everything is loaded when it is first used, so
-that a command can answer, and be interrupted, before NumPy is there.
+With files, the same in four calls (see the README):
+
+    mole.deliver("photos", layer, key, "delivery", dtype="int8", resize="crop")
+    delivery = mole.Delivery.open("delivery")
+    mole.verify(delivery)
+    mole.audit(delivery, key=key, layer=layer, truth="photos").save("audit")
+
+`mole.torch` is the developer's side: it puts an augmented layer into a PyTorch model and trains on a
+delivery. The pieces of the scheme, for teaching and for tests, are in `mole.scheme`. Everything is loaded
+when it is first used, so that a command can answer, and be interrupted, before NumPy is there.
 """
 
 import importlib
@@ -24,56 +32,47 @@ from mole.errors import MoleError
 
 if TYPE_CHECKING:
     from mole import torch as torch
-    from mole.exchange.layer_files import load, save
-    from mole.provider.keys import MorphKey
-    from mole.provider.verbs import augment, morph, unmorph
-    from mole.scheme.augmented import AugmentedLayer
-    from mole.scheme.first_layer import FirstLayer
-    from mole.scheme.layer_matrix import layer_matrix, sparse_layer_matrix
-    from mole.scheme.normalisation import Normalisation
-    from mole.scheme.shapes import roll, unroll, valid_kappas
-
-__all__ = [
-    "AugmentedLayer",
-    "FirstLayer",
-    "MoleError",
-    "MorphKey",
-    "Normalisation",
-    "__version__",
-    "augment",
-    "layer_matrix",
-    "load",
-    "morph",
-    "roll",
-    "save",
-    "sparse_layer_matrix",
-    "unmorph",
-    "unroll",
-    "valid_kappas",
-]
+    from mole.audit.run import audit as audit
+    from mole.exchange.delivery import Delivery as Delivery
+    from mole.exchange.layer_files import load as load
+    from mole.exchange.layer_files import save as save
+    from mole.exchange.verify import verify as verify
+    from mole.provider.deliver import deliver as deliver
+    from mole.provider.keys import MorphKey as MorphKey
+    from mole.provider.recover import recover as recover
+    from mole.provider.verbs import augment as augment
+    from mole.provider.verbs import morph as morph
+    from mole.provider.verbs import unmorph as unmorph
+    from mole.scheme.augmented import AugmentedLayer as AugmentedLayer
+    from mole.scheme.first_layer import FirstLayer as FirstLayer
+    from mole.scheme.normalisation import Normalisation as Normalisation
+    from mole.sources.opening import open_source as open_source
 
 _HOMES = {
     "AugmentedLayer": "scheme.augmented",
+    "Delivery": "exchange.delivery",
     "FirstLayer": "scheme.first_layer",
     "MorphKey": "provider.keys",
     "Normalisation": "scheme.normalisation",
     "augment": "provider.verbs",
-    "layer_matrix": "scheme.layer_matrix",
+    "deliver": "provider.deliver",
     "load": "exchange.layer_files",
     "morph": "provider.verbs",
-    "roll": "scheme.shapes",
+    "open_source": "sources.opening",
+    "recover": "provider.recover",
     "save": "exchange.layer_files",
-    "sparse_layer_matrix": "scheme.layer_matrix",
     "unmorph": "provider.verbs",
-    "unroll": "scheme.shapes",
-    "valid_kappas": "scheme.shapes",
+    "verify": "exchange.verify",
 }
+_PACKAGES = ("audit", "torch")  # the first is also a function: it can be called
+
+__all__ = sorted([*_HOMES, "MoleError", "__version__", "audit"])
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name's home, or `mole.torch`, at first use."""
-    if name == "torch":
-        return importlib.import_module("mole.torch")
+    """Load a name's home, or one of the packages, at first use."""
+    if name in _PACKAGES:
+        return importlib.import_module(f"mole.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'mole' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"mole.{_HOMES[name]}"), name)

@@ -20,7 +20,6 @@ from mole.audit.run import audit, audit_setting, audit_subject
 from mole.errors import MoleWarning, ParameterError
 from mole.exchange.delivery import Delivery
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.sources.bundled import fashion_mnist
 from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore
@@ -43,7 +42,7 @@ def clothes(tmp_path_factory):
         (1, 28, 28), core="whitened", sample=layer.plain(images["x_private"][:, np.newaxis])
     )
     source = open_source(str(folder / "private.npz"))
-    deliver(source, layer, key, LocalStore(folder / "delivery"), Options(dtype="int8"))
+    deliver(source, layer, key, LocalStore(folder / "delivery"), dtype="int8")
     public = open_source(str(folder / "public.npz"))
     known = {"key": key, "layer": layer, "truth": source, "public": public}
     return Delivery.open(folder / "delivery"), known
@@ -59,7 +58,7 @@ def small_delivery(folder, rows, **options):
     """A delivery of small random images, and what its provider knows."""
     source = open_source(str(write_npz(folder / "data.npz", train=rows, test=0)))
     known = {"key": make_key(), "layer": make_layer(), "truth": source}
-    deliver(source, known["layer"], known["key"], LocalStore(folder / "delivery"), Options(**options))
+    deliver(source, known["layer"], known["key"], folder / "delivery", **options)
     return folder / "delivery", known
 
 

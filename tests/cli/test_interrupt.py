@@ -13,7 +13,6 @@ import mole
 from command import Done, begin, call, files_in, interrupted_at, right
 from deliveries import make_key, write_npz
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.sources.opening import open_source
 from mole.storage.checked import load_checked
 from mole.storage.stores import LocalStore
@@ -33,7 +32,7 @@ def place(tmp_path_factory) -> Path:
     mole.save(first, folder / "layer.safetensors")
     make_key().save(folder / "my.key", "open sesame")
     deliver(source, first, make_key(), LocalStore(folder / "delivery"))
-    deliver(source, first, make_key(), LocalStore(folder / "requests"), Options(layer_dtype=None))
+    deliver(source, first, make_key(), LocalStore(folder / "requests"), layer_dtype=None)
     assert call("train", "delivery", "--epochs", 1, cwd=folder).returncode == 0
     return folder
 

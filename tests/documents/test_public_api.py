@@ -13,21 +13,22 @@ ROOT = Path(__file__).parents[2]
 def test_the_public_names():
     assert mole.__all__ == [
         "AugmentedLayer",
+        "Delivery",
         "FirstLayer",
         "MoleError",
         "MorphKey",
         "Normalisation",
         "__version__",
+        "audit",
         "augment",
-        "layer_matrix",
+        "deliver",
         "load",
         "morph",
-        "roll",
+        "open_source",
+        "recover",
         "save",
-        "sparse_layer_matrix",
         "unmorph",
-        "unroll",
-        "valid_kappas",
+        "verify",
     ]
     assert all(hasattr(mole, name) for name in mole.__all__)
 

@@ -16,7 +16,6 @@ from mole.exchange.manifest import FileFacts, Manifest
 from mole.exchange.probes import load_probes, save_probes
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.provider.verbs import augment
 from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore, digest_of
@@ -50,9 +49,9 @@ def source(tmp_path):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layer_dtype", ["float32", "float16"])
 def test_a_shard_of_another_key_is_found_and_named(source, tmp_path, dtype, layer_dtype):
-    options = Options(dtype=dtype, layer_dtype=layer_dtype, rows_per_shard=16)
+    options = {"dtype": dtype, "layer_dtype": layer_dtype, "rows_per_shard": 16}
     for seed in (0, 1):
-        deliver(source, make_layer(), make_key(seed), LocalStore(tmp_path / str(seed)), options)
+        deliver(source, make_layer(), make_key(seed), LocalStore(tmp_path / str(seed)), **options)
     folder = tmp_path / "0"
     assert wrong(folder) == {}
     shutil.copy(tmp_path / "1" / SHARD, folder / SHARD)
@@ -64,7 +63,7 @@ def test_a_shard_of_another_key_is_found_and_named(source, tmp_path, dtype, laye
 def test_right_row_ids_do_not_help_it(source, tmp_path, dtype):
     """The same rows under another key, with the ids and labels that the delivery has."""
     folder, key, other = tmp_path / "d", make_key(), make_key(1)
-    deliver(source, make_layer(), key, LocalStore(folder), Options(dtype=dtype, rows_per_shard=16))
+    deliver(source, make_layer(), key, LocalStore(folder), dtype=dtype, rows_per_shard=16)
     encoding = load_encoding(LocalStore(folder), dtype)
     table = pq.read_table(folder / SHARD)
     stored = table["image"].combine_chunks().flatten().to_numpy().reshape(-1, 192)
@@ -94,7 +93,7 @@ def test_rounding_is_no_other_key(tmp_path, rng, core, dtype):
     np.savez(tmp_path / "d.npz", x=images)
     deliver(
         open_source(str(tmp_path / "d.npz")), layer, key, LocalStore(tmp_path / "d"),
-        Options(dtype=dtype, rows_per_shard=20),
+        dtype=dtype, rows_per_shard=20,
     )  # fmt: skip
     assert wrong(tmp_path / "d") == {}
     witnesses = witnesses_of(tmp_path / "d")
@@ -103,7 +102,7 @@ def test_rounding_is_no_other_key(tmp_path, rng, core, dtype):
 
 def test_they_show_what_the_receiver_can_compute(source, tmp_path):
     folder, key, layer = tmp_path / "d", make_key(), make_layer()
-    deliver(source, layer, key, LocalStore(folder), Options(rows_per_shard=16))
+    deliver(source, layer, key, LocalStore(folder), rows_per_shard=16)
     witnesses = witnesses_of(folder)
     assert witnesses.shards.tolist() == list(range(9))
     augmented = augment(layer, key)
@@ -127,20 +126,20 @@ def test_black_images_have_no_witness_and_pass(tmp_path):
 
 def test_further_data_has_none(source, tmp_path):
     store = LocalStore(tmp_path / "d")
-    deliver(source, make_layer(), make_key(), store, Options(layer_dtype=None))
+    deliver(source, make_layer(), make_key(), store, layer_dtype=None)
     assert [check.what for check in verify(store)] == ["manifest", "files", "rows"]
 
 
 def test_a_foreign_shard_in_an_unfinished_delivery_is_refused(source, tmp_path):
-    options = Options(rows_per_shard=16)
+    options = {"rows_per_shard": 16}
     for seed in (0, 1):
-        deliver(source, make_layer(), make_key(seed), LocalStore(tmp_path / str(seed)), options)
+        deliver(source, make_layer(), make_key(seed), LocalStore(tmp_path / str(seed)), **options)
     shutil.copy(tmp_path / "1" / SHARD, tmp_path / "0" / SHARD)
     manifest = Manifest.read(LocalStore(tmp_path / "0"))
     (tmp_path / "0" / "manifest.json").unlink()
     (tmp_path / "0" / "unfinished.json").write_text(f'{{"delivery_id": "{manifest.delivery_id}"}}')
     with pytest.raises(DeliveryError, match=f"{SHARD} holds rows that are not of this delivery"):
-        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "0"), options)
+        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "0"), **options)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +155,7 @@ def test_a_foreign_shard_in_an_unfinished_delivery_is_refused(source, tmp_path):
 )
 def test_nonsense_is_found_and_not_tripped_over(source, tmp_path, change):
     folder, store = tmp_path / "d", LocalStore(tmp_path / "d")
-    deliver(source, make_layer(), make_key(), store, Options(rows_per_shard=100))
+    deliver(source, make_layer(), make_key(), store, rows_per_shard=100)
     probes, witnesses = load_probes(store, Manifest.read(store))
     one = type(witnesses)(*(array[:1] for array in witnesses))
     save_probes(probes, one, store)

@@ -12,16 +12,16 @@ from PIL import Image
 
 import mole
 from deliveries import SHAPE, make_key, make_layer, tensors, write_npz
-from mole.errors import DeliveryError, ParameterError, SourceError
+from mole.errors import DeliveryError, MoleWarning, ParameterError, SourceError
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.provider.recover import recover
+from mole.provider.row_numbers import RowNumbers
 from mole.sources.opening import open_source
 from mole.sources.source import BadSampleError
 from mole.storage.stores import LocalStore
 
-SMALL = Options(rows_per_shard=16)
+SMALL = {"rows_per_shard": 16}
 
 
 @pytest.fixture
@@ -37,10 +37,17 @@ def contents(folder) -> dict[str, bytes]:
     }
 
 
+def unfinish(delivery) -> None:
+    """Take a delivery back to the moment before its manifest was written."""
+    delivery.store.remove("manifest.json")
+    pinned = json.dumps({"delivery_id": delivery.manifest.delivery_id})
+    delivery.store.write("unfinished.json", pinned.encode())
+
+
 @pytest.mark.parametrize(("dtype", "off_by"), [("float32", 0), ("float16", 1), ("int8", 8)])
 def test_what_is_delivered_comes_back(source, tmp_path, dtype, off_by):
     store, key = LocalStore(tmp_path / "out"), make_key()
-    deliver(source, make_layer(), key, store, Options(dtype=dtype, rows_per_shard=16))
+    deliver(source, make_layer(), key, store, dtype=dtype, rows_per_shard=16)
     assert all(check.holds for check in verify(store)), verify(store)
     recovered = recover(store, key)
     with np.load(tmp_path / "data.npz") as truth:
@@ -52,12 +59,12 @@ def test_what_is_delivered_comes_back(source, tmp_path, dtype, off_by):
 
 def test_the_augmented_layer_gives_the_features_of_the_images(source, tmp_path):
     store, key, layer = LocalStore(tmp_path / "out"), make_key(), make_layer()
-    delivery_id = deliver(source, layer, key, store, SMALL).manifest.delivery_id
+    rows = RowNumbers.of(deliver(source, layer, key, store, **SMALL).delivery, key, "test")
     table = pq.read_table(tmp_path / "out" / "data" / "test-00000-of-00002.parquet")
     morphed = tensors(table)
     features = mole.load(tmp_path / "out" / "augmented-layer.safetensors").features(morphed)
     with np.load(tmp_path / "data.npz") as truth:
-        images = truth["x_test"][key.row_order(delivery_id, "test", 30)[:15]].transpose(0, 3, 1, 2)
+        images = truth["x_test"][rows.order[:15]].transpose(0, 3, 1, 2)
     plain = layer.plain(images)
     expected = mole.roll(mole.unroll(plain) @ mole.layer_matrix(layer), layer.output_shape)
     expected = (expected + layer.bias.reshape(-1, 1, 1))[:, key.channel_order(4)]
@@ -66,10 +73,10 @@ def test_the_augmented_layer_gives_the_features_of_the_images(source, tmp_path):
 
 def test_rows_leave_in_another_order_and_without_anything_else(source, tmp_path):
     folder, key = tmp_path / "out", make_key()
-    made = deliver(source, make_layer(), key, LocalStore(folder), SMALL)
+    made = deliver(source, make_layer(), key, LocalStore(folder), **SMALL)
     table = pq.read_table(folder / "data" / "train-00000-of-00007.parquet")
     assert table.column_names == ["row_id", "image", "label"]
-    assert not np.array_equal(key.row_order(made.manifest.delivery_id, "train", 100), np.arange(100))
+    assert not np.array_equal(RowNumbers.of(made.delivery, key, "train").order, np.arange(100))
     everything = b"".join(contents(folder).values())
     for secret in (b"data.npz", str(tmp_path).encode(), bytes(32).hex().encode()):
         assert secret not in everything
@@ -81,8 +88,8 @@ def test_two_deliveries_under_one_key_share_neither_ids_nor_order(source, tmp_pa
     """Otherwise somebody who has both could tell that two rows are the same sample."""
     ids, labels = {}, {}
     for name, dtype in (("one", "float32"), ("two", "float16")):
-        options = Options(dtype=dtype, rows_per_shard=16)
-        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / name), options)
+        options = {"dtype": dtype, "rows_per_shard": 16}
+        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / name), **options)
         table = pq.read_table(tmp_path / name / "data", partitioning=None)
         ids[name], labels[name] = table["row_id"].to_pylist(), table["label"].to_pylist()
     assert len(ids["one"]) == 130
@@ -94,17 +101,15 @@ def test_two_deliveries_under_one_key_share_neither_ids_nor_order(source, tmp_pa
 def test_eight_bits_take_the_bytes_of_the_images(tmp_path):
     path = write_npz(tmp_path / "data.npz", train=4000, test=0)
     folder = tmp_path / "out"
-    delivered = deliver(
-        open_source(str(path)), make_layer(), make_key(), LocalStore(folder), Options(dtype="int8")
-    )
+    delivered = deliver(open_source(str(path)), make_layer(), make_key(), LocalStore(folder), dtype="int8")
     ids_and_labels = 4000 * (16 + 4 + 8)
     # Parquet marks where each row of a list begins, which weighs more the smaller an image is.
-    assert delivered.manifest.data_bytes - ids_and_labels <= 1.05 * 4000 * 192
+    assert delivered.delivery.manifest.data_bytes - ids_and_labels <= 1.05 * 4000 * 192
 
 
 def test_making_it_again_gives_the_same_bytes(source, tmp_path):
     for name in ("one", "two"):
-        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / name), SMALL)
+        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / name), **SMALL)
     one, two = contents(tmp_path / "one"), contents(tmp_path / "two")
     data = [name for name in one if name.startswith("data/")]
     assert data
@@ -113,10 +118,10 @@ def test_making_it_again_gives_the_same_bytes(source, tmp_path):
 
 def test_a_finished_delivery_is_left_alone(source, tmp_path):
     store = LocalStore(tmp_path / "out")
-    first = deliver(source, make_layer(), make_key(), store, SMALL)
+    first = deliver(source, make_layer(), make_key(), store, **SMALL)
     before = contents(tmp_path / "out")
-    again = deliver(source, make_layer(), make_key(), store, SMALL)
-    assert again.manifest == first.manifest
+    again = deliver(source, make_layer(), make_key(), store, **SMALL)
+    assert again.delivery.manifest == first.delivery.manifest
     assert contents(tmp_path / "out") == before
 
 
@@ -124,7 +129,7 @@ def test_a_finished_delivery_is_left_alone(source, tmp_path):
 @pytest.mark.parametrize("other", ["key", "layer", "source", "option"])
 def test_something_else_for_the_same_place_is_refused(source, tmp_path, other, finished):
     store = LocalStore(tmp_path / "out")
-    deliver(source, make_layer(), make_key(), store, SMALL)
+    deliver(source, make_layer(), make_key(), store, **SMALL)
     if not finished:
         store.write("unfinished.json", json.dumps({"delivery_id": "of another"}).encode())
         store.remove("manifest.json")
@@ -134,12 +139,12 @@ def test_something_else_for_the_same_place_is_refused(source, tmp_path, other, f
         "source": (
             open_source(str(write_npz(tmp_path / "other.npz", train=101))), make_layer(), make_key(), SMALL,
         ),
-        "option": (source, make_layer(), make_key(), Options(dtype="int8", rows_per_shard=16)),
+        "option": (source, make_layer(), make_key(), {"dtype": "int8", "rows_per_shard": 16}),
     }  # fmt: skip
     before = contents(tmp_path / "out")
     first, layer, key, options = changed[other]
     with pytest.raises(DeliveryError, match=r"another delivery already|unfinished delivery with another"):
-        deliver(first, layer, key, store, options)
+        deliver(first, layer, key, store, **options)
     assert contents(tmp_path / "out") == before
 
 
@@ -152,17 +157,16 @@ def test_pixels_that_changed_in_place_are_refused(tmp_path, rng, finished):
             tmp_path / "photos" / f"{index}.bmp"
         )
     store = LocalStore(tmp_path / "out")
-    made = deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, SMALL)
+    made = deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, **SMALL)
     if not finished:
-        store.remove("manifest.json")
-        store.write("unfinished.json", json.dumps({"delivery_id": made.manifest.delivery_id}).encode())
+        unfinish(made.delivery)
     changed = tmp_path / "photos" / "2.bmp"
     size = changed.stat().st_size
     time.sleep(0.02)  # longer than the clock of a file system ticks
     Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(changed)
     assert changed.stat().st_size == size
     with pytest.raises(DeliveryError, match=r"another delivery already|unfinished delivery with another"):
-        deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, SMALL)
+        deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, **SMALL)
 
 
 def test_images_of_other_kinds_stop_the_work_unless_they_are_skipped(tmp_path, rng):
@@ -171,17 +175,18 @@ def test_images_of_other_kinds_stop_the_work_unless_they_are_skipped(tmp_path, r
     (tmp_path / "photos" / "2.gif").write_bytes(b"GIF89a")
     source, store = open_source(str(tmp_path / "photos")), LocalStore(tmp_path / "out")
     with pytest.raises(SourceError, match=r"1 image files are of a kind.*2\.gif: convert them, or leave"):
-        deliver(source, make_layer(), make_key(), store, SMALL)
+        deliver(source, make_layer(), make_key(), store, **SMALL)
     assert not (tmp_path / "out").exists()
-    made = deliver(source, make_layer(), make_key(), store, Options(skip_bad=True))
-    assert made.manifest.rows == 1
+    with pytest.warns(MoleWarning, match=r"left out: 1 image files .* such as .*2\.gif"):
+        made = deliver(source, make_layer(), make_key(), store, skip_bad=True)
+    assert made.delivery.manifest.rows == 1
 
 
 def test_a_place_with_other_things_in_it_is_refused(source, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("precious")
     with pytest.raises(DeliveryError, match="is not empty"):
-        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "out"), SMALL)
+        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "out"), **SMALL)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["thesis.txt"]
 
 
@@ -192,7 +197,7 @@ def test_any_flipped_bit_is_found(tmp_path):
     deliver(
         open_source(str(tmp_path / "tiny.npz")), layer,
         mole.MorphKey.generate((1, 4, 4), insecure_seed=bytes(32)), LocalStore(folder),
-        Options(dtype="int8", rows_per_shard=3),
+        dtype="int8", rows_per_shard=3,
     )  # fmt: skip
     assert len(contents(folder)) == 7
     rng = random.Random(0)
@@ -212,7 +217,7 @@ def test_any_flipped_bit_is_found(tmp_path):
 
 def test_missing_and_foreign_files_are_found(source, tmp_path):
     folder = tmp_path / "out"
-    deliver(source, make_layer(), make_key(), LocalStore(folder), SMALL)
+    deliver(source, make_layer(), make_key(), LocalStore(folder), **SMALL)
     (folder / "data" / "train-00000-of-00007.parquet").rename(folder / "data" / "spare.parquet")
     files = next(check for check in verify(LocalStore(folder)) if check.what == "files")
     assert not files.holds
@@ -226,7 +231,7 @@ def test_a_layer_of_another_key_is_found_by_the_probes(source, tmp_path):
     from mole.storage.stores import digest_of
 
     for seed in (0, 1):
-        deliver(source, make_layer(), make_key(seed), LocalStore(tmp_path / str(seed)), SMALL)
+        deliver(source, make_layer(), make_key(seed), LocalStore(tmp_path / str(seed)), **SMALL)
     store = LocalStore(tmp_path / "0")
     wrong = mole.load(tmp_path / "1" / "augmented-layer.safetensors")
     forged = mole.AugmentedLayer(**{**vars(wrong), "key_fingerprint": make_key(0).fingerprint})
@@ -242,7 +247,7 @@ def test_a_layer_of_another_key_is_found_by_the_probes(source, tmp_path):
 
 def test_another_key_recovers_nothing(source, tmp_path):
     store = LocalStore(tmp_path / "out")
-    deliver(source, make_layer(), make_key(), store, SMALL)
+    deliver(source, make_layer(), make_key(), store, **SMALL)
     with pytest.raises(DeliveryError, match="use that key"):
         recover(store, make_key(1))
 
@@ -260,16 +265,16 @@ def folder_with_a_bad_image(tmp_path, rng):
 
 def test_a_bad_image_stops_the_work_and_is_named(folder_with_a_bad_image, tmp_path):
     with pytest.raises(BadSampleError, match=r"cat/3\.png cannot be used"):
-        deliver(folder_with_a_bad_image, make_layer(), make_key(), LocalStore(tmp_path / "out"), SMALL)
+        deliver(folder_with_a_bad_image, make_layer(), make_key(), LocalStore(tmp_path / "out"), **SMALL)
     assert "manifest.json" not in contents(tmp_path / "out")
 
 
 def test_bad_images_can_be_skipped(folder_with_a_bad_image, tmp_path):
     store, key = LocalStore(tmp_path / "out"), make_key()
-    options = Options(rows_per_shard=6, skip_bad=True, keep=("file_name",))
-    delivered = deliver(folder_with_a_bad_image, make_layer(), key, store, options)
+    options = {"rows_per_shard": 6, "skip_bad": True, "keep": ("file_name",)}
+    delivered = deliver(folder_with_a_bad_image, make_layer(), key, store, **options)
     assert [error.name.rsplit("/", 2)[-2:] for error in delivered.skipped] == [["cat", "3.png"]]
-    assert delivered.manifest.splits["train"].rows == 19
+    assert delivered.delivery.manifest.splits["train"].rows == 19
     assert all(check.holds for check in verify(store))
     recovered = recover(store, key)
     names = [f"{label}/{i}.png" for label in ("cat", "dog") for i in range(10)]
@@ -277,7 +282,7 @@ def test_bad_images_can_be_skipped(folder_with_a_bad_image, tmp_path):
     truth = [np.asarray(Image.open(tmp_path / "photos" / name)) for name in names]
     assert np.array_equal(recovered["x_train"].transpose(0, 2, 3, 1), truth)
     assert recovered["y_train"].tolist() == [0] * 9 + [1] * 10
-    assert delivered.manifest.classes == ("cat", "dog")
+    assert delivered.delivery.manifest.classes == ("cat", "dog")
 
 
 @pytest.fixture
@@ -291,9 +296,9 @@ def folder_of_bad_images(tmp_path):
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("layer_dtype", ["float32", None])
 def test_nothing_usable_is_refused_and_leaves_nothing(folder_of_bad_images, tmp_path, dtype, layer_dtype):
-    options = Options(dtype=dtype, layer_dtype=layer_dtype, skip_bad=True, rows_per_shard=2)
+    options = {"dtype": dtype, "layer_dtype": layer_dtype, "skip_bad": True, "rows_per_shard": 2}
     with pytest.raises(SourceError, match=r"not one of 5 samples can be used.*0\.png cannot be used"):
-        deliver(folder_of_bad_images, make_layer(), make_key(), LocalStore(tmp_path / "out"), options)
+        deliver(folder_of_bad_images, make_layer(), make_key(), LocalStore(tmp_path / "out"), **options)
     assert not (tmp_path / "out").exists()
 
 
@@ -303,7 +308,7 @@ def test_a_split_may_lose_all_its_samples(folder_with_a_bad_image, tmp_path):
     for index in range(10):
         (tmp_path / "photos" / "test" / f"{index}.png").write_bytes(b"not an image")
     store = LocalStore(tmp_path / "out")
-    deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, Options(skip_bad=True))
+    deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, skip_bad=True)
     assert all(check.holds for check in verify(store))
     recovered = recover(store, make_key())
     assert (len(recovered["x_train"]), len(recovered["x_test"])) == (9, 0)
@@ -311,14 +316,13 @@ def test_a_split_may_lose_all_its_samples(folder_with_a_bad_image, tmp_path):
 
 def test_skipped_samples_are_remembered(folder_with_a_bad_image, tmp_path):
     """After a repeat, and after work that went on: what was left out is told by what is there."""
-    store, options = LocalStore(tmp_path / "out"), Options(rows_per_shard=6, skip_bad=True)
-    first = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, options)
+    store, options = LocalStore(tmp_path / "out"), {"rows_per_shard": 6, "skip_bad": True}
+    first = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, **options)
     assert len(first.skipped) == 1
-    again = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, options)
+    again = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, **options)
     assert [str(bad) for bad in again.skipped] == [str(bad) for bad in first.skipped]
-    store.remove("manifest.json")
-    store.write("unfinished.json", json.dumps({"delivery_id": first.manifest.delivery_id}).encode())
-    resumed = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, options)
+    unfinish(first.delivery)
+    resumed = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, **options)
     assert [str(bad) for bad in resumed.skipped] == [str(bad) for bad in first.skipped]
     assert b"3.png" not in b"".join(contents(tmp_path / "out").values())
 
@@ -332,19 +336,19 @@ def test_shards_are_counted_by_their_ends(source, tmp_path):
             read.append(name)
             return super().read(name)
 
-    deliver(source, make_layer(), make_key(), Watched(tmp_path / "out"), SMALL)
+    deliver(source, make_layer(), make_key(), Watched(tmp_path / "out"), **SMALL)
     assert not [name for name in read if name.startswith("data/")]
 
 
 def test_columns_leave_only_if_they_are_named(folder_with_a_bad_image, tmp_path):
-    options = Options(skip_bad=True, keep=("file_name",))
-    deliver(folder_with_a_bad_image, make_layer(), make_key(), LocalStore(tmp_path / "out"), options)
+    options = {"skip_bad": True, "keep": ("file_name",)}
+    deliver(folder_with_a_bad_image, make_layer(), make_key(), LocalStore(tmp_path / "out"), **options)
     table = pq.read_table(tmp_path / "out" / "data" / "train-00000-of-00001.parquet")
     assert sorted(table["file_name"].to_pylist())[:2] == ["0.png", "0.png"]
     with pytest.raises(ParameterError, match="no column 'patient' to keep: it has file_name"):
         deliver(
             folder_with_a_bad_image, make_layer(), make_key(), LocalStore(tmp_path / "two"),
-            Options(keep=("patient",)),
+            keep=("patient",),
         )  # fmt: skip
 
 
@@ -357,13 +361,13 @@ def test_a_combination_that_would_be_useless_is_refused(tmp_path, rng):
     with pytest.raises(DeliveryError, match="features would be off by"):
         deliver(
             open_source(str(path)), make_layer(), make_key(seed, core="gaussian"),
-            LocalStore(tmp_path / "out"), Options(dtype="int8"),
+            LocalStore(tmp_path / "out"), dtype="int8",
         )  # fmt: skip
 
 
 def test_further_data_comes_without_a_layer(source, tmp_path):
     store = LocalStore(tmp_path / "requests")
-    deliver(source, make_layer(), make_key(), store, Options(layer_dtype=None, rows_per_shard=16))
+    deliver(source, make_layer(), make_key(), store, layer_dtype=None, rows_per_shard=16)
     assert not {"augmented-layer.safetensors", "probes.safetensors"} & set(contents(tmp_path / "requests"))
     assert all(check.holds for check in verify(store))
 
@@ -371,7 +375,7 @@ def test_further_data_comes_without_a_layer(source, tmp_path):
 def test_a_key_for_another_shape_is_refused(source, tmp_path):
     key = mole.MorphKey.generate((3, 8, 9), insecure_seed=bytes(32))
     with pytest.raises(ParameterError, match="make a key for this layer"):
-        deliver(source, make_layer(), key, LocalStore(tmp_path / "out"), SMALL)
+        deliver(source, make_layer(), key, LocalStore(tmp_path / "out"), **SMALL)
     assert SHAPE == (3, 8, 8)
 
 
@@ -387,10 +391,10 @@ def test_a_full_disk_leaves_a_delivery_that_goes_on(source, tmp_path, monkeypatc
 
     monkeypatch.setattr(LocalStore, "make", full)
     with pytest.raises(DeliveryError, match="No space left"):
-        deliver(source, make_layer(), make_key(), store, SMALL)
+        deliver(source, make_layer(), make_key(), store, **SMALL)
     monkeypatch.undo()
-    deliver(source, make_layer(), make_key(), store, SMALL)
-    deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "undisturbed"), SMALL)
+    deliver(source, make_layer(), make_key(), store, **SMALL)
+    deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "undisturbed"), **SMALL)
     assert {k: v for k, v in contents(tmp_path / "out").items() if k.startswith("data/")} == {
         k: v for k, v in contents(tmp_path / "undisturbed").items() if k.startswith("data/")
     }

@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 import mole
-from mole.provider.keys.derivation import WordStream, derive_bytes, normal_matrix, permutation
+from mole.provider.keys.derivation import WordStream, derive_bytes
 from mole.provider.keys.key_file import KeyParameters
 from mole.scheme.whitening import Whitening
 
@@ -65,13 +65,14 @@ def test_streams_of_different_purposes_share_nothing():
 
 
 def test_chunks_do_not_show_in_the_stream(monkeypatch):
-    whole = normal_matrix(bytes(32), "chunks", 33)
+    whole = WordStream(bytes(32), "chunks").normals(1089)
     monkeypatch.setattr("mole.provider.keys.derivation.PAIRS_AT_ONCE", 7)
-    assert np.array_equal(normal_matrix(bytes(32), "chunks", 33), whole)
+    assert np.array_equal(WordStream(bytes(32), "chunks").normals(1089), whole)
+    assert np.array_equal(WordStream(bytes(32), "chunks").normals(101), whole[:101])
 
 
 def test_normal_numbers_are_normal():
-    numbers = normal_matrix(bytes(range(32)), "normal", 400).ravel()
+    numbers = WordStream(bytes(range(32)), "normal").normals(160_000)
     assert abs(numbers.mean()) < 0.01
     assert abs(numbers.std() - 1) < 0.01
     assert abs((numbers**4).mean() - 3) < 0.1
@@ -81,7 +82,7 @@ def test_normal_numbers_are_normal():
 def test_orders_are_even():
     counts = np.zeros((4, 4))
     for index in range(2000):
-        counts[np.arange(4), permutation(index.to_bytes(32, "big"), "order", 4)] += 1
+        counts[np.arange(4), WordStream(index.to_bytes(32, "big"), "order").order(4)] += 1
     assert np.abs(counts - 500).max() < 100  # five standard deviations of 19
 
 

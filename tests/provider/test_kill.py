@@ -20,15 +20,14 @@ import sys
 from pathlib import Path
 from mole.sources.opening import open_source
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.exchange.verify import verify
 from mole.storage.stores import LocalStore
 tests, data, out = sys.argv[1:]
 sys.path.insert(0, tests)
 from deliveries import make_key, make_layer
 print("ready", flush=True)
-options = Options(dtype="int8", rows_per_shard=8)
-deliver(open_source(data), make_layer(), make_key(), LocalStore(Path(out)), options)
+options = dict(dtype="int8", rows_per_shard=8)
+deliver(open_source(data), make_layer(), make_key(), LocalStore(Path(out)), **options)
 """
 
 

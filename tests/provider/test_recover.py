@@ -10,7 +10,6 @@ from deliveries import make_key, make_layer, write_npz
 from mole.errors import DeliveryError
 from mole.exchange.manifest import Manifest
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.provider.recover import recover, row_table
 from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore
@@ -22,7 +21,7 @@ def delivered(tmp_path, images, layer, **options):
     """A delivery of some images, (n, 3, 8, 8), as train, with a test split of 8 bits."""
     np.savez(tmp_path / "d.npz", x_train=images, x_test=np.full((2, 3, 8, 8), 7, np.uint8))
     store = LocalStore(tmp_path / "out")
-    deliver(open_source(str(tmp_path / "d.npz")), layer, make_key(), store, Options(**options))
+    deliver(open_source(str(tmp_path / "d.npz")), layer, make_key(), store, **options)
     return store
 
 
@@ -69,7 +68,7 @@ def test_samples_of_several_types_come_back_from_0_to_1(tmp_path, rng):
     Image.fromarray(eight).save(tmp_path / "scans" / "1.png")
     Image.fromarray(sixteen).save(tmp_path / "scans" / "2.png")
     store = LocalStore(tmp_path / "out")
-    deliver(open_source(str(tmp_path / "scans")), layer, key, store, Options(rows_per_shard=1))
+    deliver(open_source(str(tmp_path / "scans")), layer, key, store, rows_per_shard=1)
     found = recover(store, key)["x_train"]
     assert found.dtype == np.float32
     assert np.allclose(found[:, 0], [eight / 255, sixteen / 65535], atol=1e-5)
@@ -78,7 +77,7 @@ def test_samples_of_several_types_come_back_from_0_to_1(tmp_path, rng):
 def test_row_ids_stand_in_the_order_of_the_source(tmp_path):
     source = open_source(str(write_npz(tmp_path / "data.npz")))
     store, key = LocalStore(tmp_path / "out"), make_key()
-    deliver(source, make_layer(), key, store, Options(rows_per_shard=16))
+    deliver(source, make_layer(), key, store, rows_per_shard=16)
     found = recover(store, key)
     shards = pq.read_table(tmp_path / "out" / "data", partitioning=None)
     label_of = dict(zip(shards["row_id"].to_pylist(), shards["label"].to_pylist(), strict=True))
@@ -96,7 +95,7 @@ def photos(tmp_path, rng):
         Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(path)
     (tmp_path / "photos" / "cat" / "3.png").write_bytes(b"no image")
     source, store = open_source(str(tmp_path / "photos")), LocalStore(tmp_path / "out")
-    deliver(source, make_layer(), make_key(), store, Options(skip_bad=True, rows_per_shard=5))
+    deliver(source, make_layer(), make_key(), store, skip_bad=True, rows_per_shard=5)
     return source, store
 
 

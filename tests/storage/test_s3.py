@@ -14,7 +14,6 @@ from deliveries import make_key, make_layer, write_npz
 from mole.errors import DeliveryError, SourceError
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.provider.recover import recover
 from mole.sources.opening import open_source
 from mole.sources.source import BadSampleError
@@ -275,13 +274,13 @@ def test_a_file_where_a_folder_is_needed(s3):
 def test_a_whole_delivery_from_s3_to_s3(s3, tmp_path):
     put(s3, "private.npz", write_npz(tmp_path / "data.npz").read_bytes())
     store, key = open_store("s3://bucket/delivery"), make_key()
-    options = Options(dtype="int8", rows_per_shard=16)
-    deliver(open_source("s3://bucket/private.npz"), make_layer(), key, store, options)
+    options = {"dtype": "int8", "rows_per_shard": 16}
+    deliver(open_source("s3://bucket/private.npz"), make_layer(), key, store, **options)
     checks = {check.what: check for check in verify(store)}
     assert all(check.holds for check in checks.values())
     assert "9 of 9 shards have a witness" in checks["data"].detail
     deliver(
-        open_source(str(tmp_path / "data.npz")), make_layer(), key, LocalStore(tmp_path / "out"), options
+        open_source(str(tmp_path / "data.npz")), make_layer(), key, LocalStore(tmp_path / "out"), **options
     )
     for name in LocalStore(tmp_path / "out").names():
         if name.startswith("data/"):

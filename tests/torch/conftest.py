@@ -10,7 +10,6 @@ from torch import nn
 from glyphs import CLASSES, SHAPE, TRAINING, Setting, glyphs, make_key, network
 from mole.exchange.delivery import Delivery
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.sources.opening import open_source
 from mole.storage.stores import open_store
 from mole.torch import Epoch, MorphedDataset, attach, export_first_layer, train
@@ -34,7 +33,7 @@ def setting(tmp_path_factory) -> Setting:
     np.savez(folder / "data.npz", **arrays, classes=CLASSES)
     first = export_first_layer(network(), SHAPE, mean=[0.5], std=[0.25])
     store = open_store(str(folder / "delivery"))
-    deliver(open_source(str(folder / "data.npz")), first, make_key(), store, Options(rows_per_shard=100))
+    deliver(open_source(str(folder / "data.npz")), first, make_key(), store, rows_per_shard=100)
     delivery = Delivery.open(folder / "delivery")
     parts = [MorphedDataset(delivery, split) for split in ("train", "test")]
     return Setting(str(folder / "delivery"), arrays, *parts, delivery.layer())

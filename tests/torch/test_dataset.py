@@ -22,7 +22,6 @@ from mole.exchange.encoding import DTYPES
 from mole.exchange.manifest import Manifest
 from mole.exchange.shards import ShardFile, shard_name
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.provider.recover import recover
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
@@ -37,8 +36,8 @@ OFF_BY = {"float32": 0, "float16": 1, "int8": 8}  # of 255, after recovering
 def make_delivery(folder, *, data=None, dtype="float32", **options):
     """A delivery of 100 and 30 images of 3x8x8, and the arrays it was made from."""
     path = data or write_npz(folder.with_suffix(".npz"), train=ROWS)
-    choices = Options(dtype=dtype, rows_per_shard=SHARD, **options)
-    deliver(open_source(str(path)), make_layer(), make_key(), open_store(str(folder)), choices)
+    choices = dict(dtype=dtype, rows_per_shard=SHARD, **options)
+    deliver(open_source(str(path)), make_layer(), make_key(), open_store(str(folder)), **choices)
     return folder, dict(np.load(path))
 
 

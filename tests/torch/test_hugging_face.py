@@ -9,7 +9,6 @@ from deliveries import make_key, make_layer, tensors
 from mole.errors import ParameterError
 from mole.exchange.encoding import DTYPES
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.provider.recover import recover
 from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore
@@ -51,7 +50,7 @@ def test_it_loads_without_being_told_its_features(datasets, tmp_path, dtype, kee
     folder = tmp_path / "d"
     deliver(
         source, make_layer(), make_key(), LocalStore(folder),
-        Options(dtype=dtype, keep=keep, rows_per_shard=6),
+        dtype=dtype, keep=keep, rows_per_shard=6,
     )  # fmt: skip
     files = {split: str(folder / "data" / f"{split}-*.parquet") for split in ("train", "test")}
     cache = str(tmp_path / "cache")
@@ -99,11 +98,11 @@ def test_a_kept_column_never_takes_the_place_of_the_deliverys_own(tmp_path, rng,
     source = open_source(str(tmp_path / "d.parquet"))
     assert set(source.splits["train"].extra) == {"row_id", "image"}
     with pytest.raises(ParameterError, match=f"column '{name}' cannot be kept"):
-        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "out"), Options(keep=(name,)))
+        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "out"), keep=(name,))
     assert not (tmp_path / "out").exists()
 
 
 def test_a_column_of_two_types_is_refused(tmp_path, rng):
     source = write_tables(tmp_path / "s", rng, site_of_test=list("abcde"))
     with pytest.raises(ParameterError, match="column 'site' holds string and int64 in different splits"):
-        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "d"), Options(keep=("site",)))
+        deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "d"), keep=("site",))

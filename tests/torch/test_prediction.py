@@ -8,7 +8,6 @@ import mole
 from glyphs import SHAPE, make_key, network
 from mole.errors import ParameterError
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.sources.opening import open_source
 from mole.storage.stores import open_store
 from mole.torch import (
@@ -62,8 +61,8 @@ def test_data_of_another_key_is_refused(setting, trained):
 def test_further_data_without_labels(setting, trained, tmp_path):
     np.savez(tmp_path / "more.npz", images=setting.arrays["x_test"])
     first = export_first_layer(network(), SHAPE, mean=[0.5], std=[0.25])
-    store, options = open_store(str(tmp_path / "more")), Options(layer_dtype=None)
-    deliver(open_source(str(tmp_path / "more.npz")), first, make_key(), store, options)
+    store = open_store(str(tmp_path / "more"))
+    deliver(open_source(str(tmp_path / "more.npz")), first, make_key(), store, layer_dtype=None)
     more = MorphedDataset(tmp_path / "more")
     assert predict(trained[0], more).num_rows == 200
     for work in (evaluate, lambda *given: train(*given, epochs=1)):

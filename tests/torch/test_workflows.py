@@ -14,7 +14,6 @@ from mole.errors import DeliveryError, FileError, ParameterError
 from mole.exchange.delivery import Delivery
 from mole.exchange.manifest import Manifest
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.sources.opening import open_source
 from mole.storage.checked import load_checked
 from mole.storage.stores import open_store
@@ -62,8 +61,8 @@ def requests(setting, tmp_path_factory):
     folder = tmp_path_factory.mktemp("requests")
     np.savez(folder / "more.npz", images=setting.arrays["x_test"])
     first = export_first_layer(network(), SHAPE, mean=[0.5], std=[0.25])
-    store, options = open_store(str(folder / "requests")), Options(layer_dtype=None)
-    deliver(open_source(str(folder / "more.npz")), first, make_key(), store, options)
+    store = open_store(str(folder / "requests"))
+    deliver(open_source(str(folder / "more.npz")), first, make_key(), store, layer_dtype=None)
     return folder / "requests"
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from mole.audit.scoring import Truth
 from mole.audit.subject import SCORED, Subject
-from mole.exchange.encoding import Encoding
+from mole.exchange.encoding import Encoding, check_dtype
 from mole.provider.keys import MorphKey
 from mole.provider.verbs import augment
 from mole.scheme.first_layer import FirstLayer
@@ -53,5 +53,5 @@ def _wanted(layer: FirstLayer, kappa: int) -> int:
 
 
 def _stored_and_read(rows: Array, dtype: str) -> Array:
-    encoding = Encoding.fit(dtype, rows)
+    encoding = Encoding.fit(check_dtype(dtype), rows)
     return encoding.decode(encoding.encode(rows))

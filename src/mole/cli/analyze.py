@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
 from mole.analysis import PRESETS, Figure, LayerSizes, Setting, figures_of
-from mole.cli.options import MAX_CLASSES, parse_shape
-from mole.cli.options import JsonOption
+from mole.cli.options import ClassesOption, JsonOption, parse_shape
 from mole.cli.terminal import CallError, show
 from mole.exchange.layer_files import load_first_layer
 from mole.scheme.shapes import Shape
@@ -39,9 +40,7 @@ def analyze(
     model: Annotated[
         str | None, typer.Option(help="Count this network: module:factory, or a built-in network.")
     ] = None,
-    classes: Annotated[
-        int, typer.Option(help="Number of classes, for a network that has to know.", min=2, max=MAX_CLASSES)
-    ] = 10,
+    classes: ClassesOption = 10,
     network_macs: Annotated[
         int | None, typer.Option(help="Or: its multiplications for an image.", min=1)
     ] = None,
@@ -143,9 +142,6 @@ def _print(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def _print_wrapped(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """As wide as the terminal is, with a gap between rows that take several lines."""
-    from rich.console import Console  # noqa: PLC0415  (a tenth of a second that most calls can do without)
-    from rich.table import Table  # noqa: PLC0415
-
     table = Table(*headings, box=None, pad_edge=False, padding=(0, 2, 1, 0))
     for column in table.columns[1:-1]:
         column.no_wrap = True

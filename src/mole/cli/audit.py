@@ -1,18 +1,24 @@
 """`mole audit`: attack a delivery, or a setting, and write down what it hides and what it does not."""
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mole.cli.options import CoreKind, Dtype
-from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
 from mole.cli.options import JsonOption, QuietOption
-from mole.cli.terminal import CallError, check_folder, progress_bar, say, show, when_interrupted
-from mole.errors import DeliveryError, MoleWarning
+from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
+from mole.cli.terminal import (
+    CallError,
+    check_folder,
+    progress_bar,
+    say,
+    show,
+    warnings_said,
+    when_interrupted,
+)
+from mole.errors import DeliveryError
+from mole.exchange.encoding import Dtype
+from mole.scheme.cores import CoreKind
 
 
 def audit(
@@ -61,7 +67,7 @@ def audit(
     if out.exists() or out.is_symlink():
         raise DeliveryError(f"{out} exists already: choose another name with --out")
     check_folder(out)
-    with when_interrupted("nothing was written; call again to start over"), _warned(quiet=quiet):
+    with when_interrupted("nothing was written; call again to start over"), warnings_said(quiet=quiet):
         opened = None if key is None else open_key(key, passphrase_file, identity)
         with progress_bar("Attacking", quiet=quiet) as progress:
             if delivery is not None:
@@ -71,8 +77,8 @@ def audit(
                 )  # fmt: skip
             elif layer is not None:
                 report = audit_setting(
-                    layer, kappa=kappa or 1, core=(core or CoreKind.ORTHOGONAL).value,
-                    dtype=(dtype or Dtype.FLOAT32).value, budget=budget, seed=seed, progress=progress,
+                    layer, kappa=kappa or 1, core=core or "orthogonal",
+                    dtype=dtype or "float32", budget=budget, seed=seed, progress=progress,
                 )  # fmt: skip
         page = report.save(out)
     for verdict in report.verdicts:
@@ -85,12 +91,3 @@ def audit(
         },
         as_json=as_json,
     )
-
-
-@contextmanager
-def _warned(*, quiet: bool) -> Iterator[None]:
-    """Say at once what the library warns of."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", MoleWarning)
-        warnings.showwarning = lambda message, *_, **__: say(f"mole: {message}", quiet=quiet)
-        yield

@@ -1,29 +1,22 @@
 """`mole verify` and `mole recover`: is a delivery right, and what was it made from."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Annotated
+from typing import Annotated
 
-import numpy as np
 import typer
 
+from mole.cli.options import DeliveryArgument, ForceOption, JsonOption, QuietOption
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.cli.options import ForceOption, JsonOption, QuietOption
 from mole.cli.terminal import CallError, check_output, progress_bar, show
 from mole.errors import DeliveryError
-from mole.storage.atomic import clear_stale, new_file
-from mole.storage.locations import reason_of
-
-DeliveryArgument = Annotated[str, typer.Argument(help="A delivery: a folder or a URL.")]
+from mole.exchange import verify as exchange
+from mole.provider import recover as provider
 
 
 def verify(delivery: DeliveryArgument, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Check every byte and row of a delivery, and that its layer fits its data. Needs no key."""
-    from mole.exchange.verify import verify as check_delivery  # noqa: PLC0415  (loads pyarrow)
-    from mole.storage.stores import open_store  # noqa: PLC0415
-
     with progress_bar("Checking", quiet=quiet) as progress:
-        checks = check_delivery(open_store(delivery), progress=progress)
+        checks = exchange.verify(delivery, progress=progress)
     if as_json:
         show({check.what: {"holds": check.holds, "detail": check.detail} for check in checks}, as_json=True)
     else:
@@ -55,36 +48,18 @@ def recover(
 
     With --ids it tells instead which row is which of your samples, for predictions that came back.
     """
-    from mole.provider.recover import recover as recover_arrays  # noqa: PLC0415  (loads pyarrow)
-    from mole.provider.recover import row_table  # noqa: PLC0415
-    from mole.storage.stores import open_store  # noqa: PLC0415
-
     if data is not None and ids is None:
         raise CallError("--data names samples in the table that --ids writes: add --ids")
     out = ids or out
     check_output(out, force=force)
     opened = open_key(key, passphrase_file, identity)
     if ids is not None:
-        from pyarrow.parquet import write_table  # noqa: PLC0415
-
-        from mole.sources.opening import open_source  # noqa: PLC0415
-
-        table = row_table(open_store(delivery), opened, None if data is None else open_source(data))
-        _write_private(out, lambda file: write_table(table, file))
+        table = provider.row_table(delivery, opened, data)
+        provider.save_table(table, out)
         show({"ids": str(out), "rows": table.num_rows, "columns": table.column_names}, as_json=as_json)
         return
     with progress_bar("Recovering", quiet=quiet) as progress:
-        arrays = recover_arrays(open_store(delivery), opened, progress=progress)
-    _write_private(out, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+        arrays = provider.recover(delivery, opened, progress=progress)
+    provider.save_arrays(arrays, out)
     facts = {name: array.shape for name, array in arrays.items()}
     show({"recovered": str(out), **facts}, as_json=as_json)
-
-
-def _write_private(path: Path, write: Callable[[IO[bytes]], None]) -> None:
-    """Write a file that only its owner can read, and clear what killed runs left of one: plain data."""
-    try:
-        clear_stale(path)
-        with new_file(path, private=True) as temporary, temporary.open("wb") as file:
-            write(file)
-    except OSError as error:
-        raise DeliveryError(f"{path} cannot be written: {reason_of(error)}") from None

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.options import MAX_CLASSES, parse_shape
-from mole.cli.options import ForceOption, JsonOption
+from mole.cli.options import ClassesOption, ForceOption, JsonOption, parse_shape
 from mole.cli.terminal import CallError, check_output, show
+from mole.exchange.layer_files import save
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation
 
@@ -34,9 +34,7 @@ def export_layer(
     ] = None,
     mean: Annotated[str | None, typer.Option(help="Mean of each channel, such as 0.49,0.48,0.45.")] = None,
     std: Annotated[str | None, typer.Option(help="Standard deviation of each channel.")] = None,
-    classes: Annotated[
-        int, typer.Option(help="Number of classes, for a network that has to know.", min=2, max=MAX_CLASSES)
-    ] = 10,
+    classes: ClassesOption = 10,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
         "first-layer.safetensors"
     ),
@@ -66,8 +64,6 @@ def export_layer(
 
         found = find_first_layer(build_model(model, shape, classes, weights), shape)
         name, layer = f"{found.name}.weight", describe(found, normalisation)
-    from mole.exchange.layer_files import save  # noqa: PLC0415
-
     save(layer, out)
     show({"layer": str(out), "tensor": name, **_facts(layer)}, as_json=as_json)
 

@@ -5,11 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
 from mole.cli.options import JsonOption
+from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
 from mole.cli.terminal import show
 from mole.errors import KeyFileError
 from mole.exchange.checkpoint_files import is_checkpoint, read_checkpoint
+from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import SUFFIX
@@ -48,10 +49,7 @@ def info(
 
 
 def _delivery_facts(place: str) -> dict[str, Any]:
-    from mole.exchange.manifest import Manifest  # noqa: PLC0415  (loads what most calls do not need)
-    from mole.storage.stores import open_store  # noqa: PLC0415
-
-    manifest = Manifest.read(open_store(place))
+    manifest = Delivery.open(place).manifest
     return {
         "what": "delivery",
         "rows": {name: facts.rows for name, facts in manifest.splits.items()},

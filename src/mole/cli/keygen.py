@@ -7,15 +7,17 @@ from typing import Annotated
 
 import typer
 
-from mole.cli.options import CoreKind, Mode, ModeOption, Resize, ResizeOption
-from mole.cli.samples import read_samples
+from mole.cli.options import JsonOption, LayerArgument, ModeOption, QuietOption, ResizeOption
 from mole.cli.secrets import PassphraseFileOption, read_passphrase_file
-from mole.cli.options import JsonOption, QuietOption
 from mole.cli.terminal import CallError, check_folder, progress_bar, say, show
 from mole.errors import KeyFileError
 from mole.exchange.layer_files import load_first_layer
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import whitening_path
+from mole.provider.ledger import keygen_warnings
+from mole.scheme.cores import CoreKind
+from mole.sources.opening import open_source
+from mole.sources.preparation import Mode, Preparation, Resize
 
 SAMPLE = 20_000
 
@@ -26,7 +28,7 @@ REPEATED = (
 
 
 def keygen(
-    layer: Annotated[Path, typer.Argument(help="The developer's first layer.")],
+    layer: LayerArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the key goes.")] = Path("provider.key"),
     kappa: Annotated[int, typer.Option(help="How many times the core stands on the diagonal.")] = 1,
     core: Annotated[
@@ -44,9 +46,7 @@ def keygen(
     quiet: QuietOption = False,
 ) -> None:
     """Make a key. It stays with you: whoever has it can undo the morphing. A key is never overwritten."""
-    from mole.provider.ledger import keygen_warnings  # noqa: PLC0415  (loads what most calls do not need)
-
-    kind = core or (CoreKind.ORTHOGONAL if data is None else CoreKind.WHITENED)
+    kind: CoreKind = core or ("orthogonal" if data is None else "whitened")
     _check_call(kind, data, mode, resize)
     first = load_first_layer(layer)
     _check_place(out, kind)
@@ -55,13 +55,14 @@ def keygen(
     sample = None
     if data is not None:
         with progress_bar("Reading", quiet=quiet) as progress:
-            sample = read_samples(data, first, at_most=SAMPLE, mode=mode, resize=resize, progress=progress)
-    key = MorphKey.generate(first.input_shape, kappa=kappa, core=kind.value, sample=sample)
+            preparation = Preparation.for_layer(first, mode=mode, resize=resize)
+            sample = preparation.samples(open_source(data), SAMPLE, progress=progress)
+    key = MorphKey.generate(first.input_shape, kappa=kappa, core=kind, sample=sample)
     key.save(out, passphrase, recipients=recipient or ())
     for warning in warnings:
         say(f"mole: {warning}", quiet=quiet)
     say(f"{out} is your key: keep it safe, and keep it to yourself.", quiet=quiet)
-    if kind is CoreKind.WHITENED:
+    if kind == "whitened":
         say(f"{out}.whitening belongs to it: keep that too.", quiet=quiet)
     if kappa > 1:
         say(REPEATED.format(kappa=kappa), quiet=quiet)
@@ -70,17 +71,17 @@ def keygen(
 
 
 def _check_call(kind: CoreKind, data: str | None, mode: Mode | None, resize: Resize | None) -> None:
-    if kind is CoreKind.WHITENED and data is None:
+    if kind == "whitened" and data is None:
         raise CallError("core 'whitened' learns from data: add --data")
-    if kind is not CoreKind.WHITENED and data is not None:
-        raise CallError(f"core '{kind.value}' learns nothing from data: leave out --data")
+    if kind != "whitened" and data is not None:
+        raise CallError(f"core '{kind}' learns nothing from data: leave out --data")
     if data is None and (mode or resize):
         raise CallError("--mode and --resize say how --data is read: add it, or leave them out")
 
 
 def _check_place(out: Path, kind: CoreKind) -> None:
     """Refuse a place where the key could not be written, before any work is done."""
-    for file in (out, whitening_path(out)) if kind is CoreKind.WHITENED else (out,):
+    for file in (out, whitening_path(out)) if kind == "whitened" else (out,):
         if file.exists() or file.is_symlink():
             raise KeyFileError(
                 f"{file} exists already, and a key is never overwritten: choose another name"

@@ -5,19 +5,21 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from PIL import Image
 
-from mole.cli.options import ModeOption, ResizeOption
-from mole.cli.samples import read_samples
-from mole.cli.options import ForceOption, JsonOption, QuietOption
+from mole.cli.options import ForceOption, JsonOption, LayerArgument, ModeOption, QuietOption, ResizeOption
 from mole.cli.terminal import check_output, say, show
 from mole.errors import FileError, ParameterError
 from mole.exchange.layer_files import load_first_layer
+from mole.provider.review import contact_sheet, review_layer
+from mole.sources.opening import open_source
+from mole.sources.preparation import Preparation
 from mole.storage.atomic import new_file
 from mole.storage.locations import reason_of
 
 
 def review(
-    layer: Annotated[Path, typer.Argument(help="The developer's first layer.")],
+    layer: LayerArgument,
     data: Annotated[str, typer.Option(help="Your data; a few images of it are looked at.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="A picture to write.")] = Path("review.png"),
     samples: Annotated[int, typer.Option(help="How many images.", min=1, max=64)] = 6,
@@ -29,14 +31,11 @@ def review(
 ) -> None:
     """Show what a layer's features give away, before you augment it. Nothing leaves your machine."""
     check_output(out, force=force)
-    from PIL import Image  # noqa: PLC0415  (loaded when needed)
-
-    from mole.provider.review import contact_sheet, review_layer  # noqa: PLC0415
-
     first = load_first_layer(layer)
     if len(first.output_shape) != 3 or len(first.input_shape) != 3:
         raise ParameterError(f"{layer} is a {first.kind} layer, and only those on images can be shown")
-    plain = read_samples(data, first, at_most=samples, mode=mode, resize=resize)
+    preparation = Preparation.for_layer(first, mode=mode, resize=resize)
+    plain = preparation.samples(open_source(data), samples)
     found = review_layer(first, plain)
     picture = Image.fromarray((255 * contact_sheet(found, plain)).astype(np.uint8))
     factor = max(1, 96 // first.input_shape[1])

@@ -1,7 +1,7 @@
 """How commands speak to the person at the terminal, and how they end.
 
-Results go to stdout, everything else to stderr; passwords and tokens in URLs are masked in both. An output is
-looked at before the work begins, and Ctrl-C gets a sentence that is true of the work it interrupts.
+Results go to stdout, everything else to stderr; passwords and tokens in URLs are masked in both. An output
+is looked at before the work begins, and Ctrl-C gets a sentence that is true of the work it interrupts.
 """
 
 import json

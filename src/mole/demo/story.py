@@ -24,12 +24,9 @@ from mole.exchange.delivery import AUGMENTED, Delivery
 from mole.exchange.encoding import Encoding
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
-from mole.provider.plan import Options
 from mole.provider.review import review_layer
 from mole.scheme.shapes import roll, unroll
 from mole.sources.bundled import fashion_mnist
-from mole.sources.opening import open_source
-from mole.storage.stores import LocalStore
 from mole.torch import export_first_layer, train
 
 SHAPE = (1, 28, 28)
@@ -102,9 +99,8 @@ def _deliver(images: Arrays, layer: mole.FirstLayer, folder: Path) -> Made:
     np.savez(folder / "public.npz", x_train=images["x_public"])
     sample = layer.plain(images["x_private"][:, np.newaxis])
     key = mole.MorphKey.generate(SHAPE, core="whitened", sample=sample)
-    source = open_source(str(folder / "private.npz"))
-    deliver(source, layer, key, LocalStore(folder / "delivery"), Options(dtype="int8"))
-    return Made(key, Delivery.open(folder / "delivery"), time.perf_counter() - start)
+    made = deliver(folder / "private.npz", layer, key, folder / "delivery", dtype="int8")
+    return Made(key, made.delivery, time.perf_counter() - start)
 
 
 def _check(delivery: Delivery, say: Say) -> None:

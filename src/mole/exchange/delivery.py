@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import DeliveryError
-from mole.exchange.encoding import Encoding
+from mole.exchange.encoding import Dtype, Encoding
 from mole.exchange.layer_files import load_augmented_layer
 from mole.exchange.manifest import Manifest, SplitFacts
 from mole.exchange.probes import Probes, Witnesses, load_probes
@@ -136,7 +136,7 @@ def save_encoding(store: Store, encoding: Encoding) -> None:
         store.make(SCALES, lambda path: write_checked(path, {"scales": scales}, metadata))
 
 
-def load_encoding(store: Store, dtype: str) -> Encoding:
+def load_encoding(store: Store, dtype: Dtype) -> Encoding:
     """The encoding of data that is stored in this type."""
     if dtype != "int8":
         return Encoding(dtype)

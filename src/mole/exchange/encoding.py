@@ -1,11 +1,11 @@
-"""How morphed rows are stored: 32 bits, 16 bits, or 8 bits with a scale for each element.
+"""How morphed rows are stored: in 32 bits, 16 bits, or 8 bits with a scale for each element.
 
-Eight bits make a delivery as large as the 8-bit images it was made from. The scales come from a random
+With eight bits a delivery is as large as the 8-bit images it was made from. The scales come from a random
 sample of the data, with room for what other rows may hold; the few values beyond are clipped.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,20 @@ from mole.errors import ParameterError
 from mole.scheme.morphing import narrow
 from mole.scheme.shapes import Array
 
-DTYPES = ("float32", "float16", "int8")
+Dtype = Literal["float32", "float16", "int8"]
+DTYPES: tuple[Dtype, ...] = get_args(Dtype)
 LEVELS = 127
 ROWS_AT_ONCE = 64  # few enough to stay in the processor's cache from step to step
 MARGIN = 1.05  # over the largest value of the sample
-DEVIATIONS = 4.0  # and at least so many standard deviations, for small samples
+DEVIATIONS = 4.0  # of the sample: the least that the scales reach, because small samples miss the extremes
+
+
+def check_dtype(dtype: str) -> Dtype:
+    """The same type, unless it is one in which rows are not stored."""
+    for known in DTYPES:
+        if dtype == known:
+            return known
+    raise ParameterError(f"data cannot be stored as '{dtype}'", advice={"dtype": DTYPES})
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,17 +41,16 @@ class Encoding:
            [ 60,  21]], dtype=int8)
     """
 
-    dtype: str
+    dtype: Dtype
     scales: npt.NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
-        if self.dtype not in DTYPES:
-            raise ParameterError(f"data cannot be stored as '{self.dtype}': use {', '.join(DTYPES)}")
+        check_dtype(self.dtype)
         if (self.dtype == "int8") != (self.scales is not None):
             raise ParameterError("8-bit data has scales, and other data has none")
 
     @classmethod
-    def fit(cls, dtype: str, sample: Array) -> "Encoding":
+    def fit(cls, dtype: Dtype, sample: Array) -> "Encoding":
         """An encoding for rows like these, (b, elements)."""
         if dtype != "int8":
             return cls(dtype)

@@ -14,7 +14,7 @@ from mole.scheme.first_layer import FirstLayer
 from mole.scheme.morphing import LAYOUTS, narrow
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array
-from mole.storage.checked import load_checked, read_metadata, save_checked
+from mole.storage.checked import load_checked, read_metadata, save_checked, write_checked
 
 FIRST_LAYER = "mole-first-layer"
 AUGMENTED_LAYER = "mole-augmented-layer"
@@ -24,21 +24,12 @@ ROWS_AT_ONCE = 256
 
 def save(layer: FirstLayer | AugmentedLayer, path: str | PathLike[str]) -> None:
     """Write a first layer or an augmented layer as safetensors; a file of that name is replaced."""
-    if isinstance(layer, FirstLayer):
-        form, weight, fields = FIRST_LAYER, layer.weight, _first_layer_fields(layer)
-    elif not isinstance(layer, AugmentedLayer):
-        raise LayerFileError(f"{path}: a {type(layer).__name__} is no layer; a key is saved with key.save")
-    else:
-        form, weight, fields = AUGMENTED_LAYER, layer.matrix, _augmented_layer_fields(layer)
-    if weight.dtype.name not in DTYPES:
-        raise LayerFileError(f"{path}: a layer is stored as {' or '.join(DTYPES)}, not {weight.dtype}")
-    tensors = {"weight": weight}
-    if layer.bias is not None:
-        tensors["bias"] = narrow(layer.bias, weight.dtype)
-    if layer.normalisation is not None:
-        fields["mean"], fields["std"] = layer.normalisation.mean, layer.normalisation.std
-    metadata = {name: json.dumps(value) for name, value in fields.items()}
-    save_checked(Path(path), tensors, {"format": form, "version": str(VERSION), **metadata})
+    save_checked(Path(path), *_contents(layer, path))
+
+
+def write_layer(layer: FirstLayer | AugmentedLayer, path: Path) -> None:
+    """Write a layer to a path that nobody reads yet, as `Store.make` gives it."""
+    write_checked(path, *_contents(layer, path))
 
 
 def load(path: str | PathLike[str]) -> FirstLayer | AugmentedLayer:
@@ -75,6 +66,27 @@ def load_augmented_layer(path: str | PathLike[str]) -> AugmentedLayer:
     if not isinstance(layer, AugmentedLayer):
         raise LayerFileError(f"{path} is a first layer, and an augmented layer is needed here")
     return layer
+
+
+def _contents(
+    layer: FirstLayer | AugmentedLayer, path: str | PathLike[str]
+) -> tuple[dict[str, Array], dict[str, str]]:
+    """The tensors and the metadata of a layer's file."""
+    if isinstance(layer, FirstLayer):
+        form, weight, fields = FIRST_LAYER, layer.weight, _first_layer_fields(layer)
+    elif not isinstance(layer, AugmentedLayer):
+        raise LayerFileError(f"{path}: a {type(layer).__name__} is no layer; a key is saved with key.save")
+    else:
+        form, weight, fields = AUGMENTED_LAYER, layer.matrix, _augmented_layer_fields(layer)
+    if weight.dtype.name not in DTYPES:
+        raise LayerFileError(f"{path}: a layer is stored as {' or '.join(DTYPES)}, not {weight.dtype}")
+    tensors = {"weight": weight}
+    if layer.bias is not None:
+        tensors["bias"] = narrow(layer.bias, weight.dtype)
+    if layer.normalisation is not None:
+        fields["mean"], fields["std"] = layer.normalisation.mean, layer.normalisation.std
+    metadata = {name: json.dumps(value) for name, value in fields.items()}
+    return tensors, {"format": form, "version": str(VERSION), **metadata}
 
 
 def _check_form(path: Path) -> str:

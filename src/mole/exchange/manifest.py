@@ -12,6 +12,7 @@ from typing import Any
 
 from mole._version import __version__
 from mole.errors import DeliveryError, MoleError
+from mole.exchange.encoding import Dtype, check_dtype
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Shape, check_shape
 from mole.storage.stores import Store
@@ -89,7 +90,7 @@ class Manifest:
     output_shape: Shape
     kappa: int
     layout: str
-    dtype: str
+    dtype: Dtype
     probe_error: float | None
     normalisation: Normalisation | None
     mode: str | None
@@ -149,6 +150,7 @@ class Manifest:
     @classmethod
     def _parse(cls, content: dict[str, Any]) -> "Manifest":
         content.pop("seal")
+        check_dtype(content["dtype"])
         normalisation = content.pop("normalisation")
         classes = content.pop("classes")
         return cls(

@@ -1,9 +1,9 @@
-"""Probes and witnesses: with them the developer can prove, without the key, that all parts fit together.
+"""Probes and witnesses: with them the developer can check, without the key, that all parts fit together.
 
 Probes are a few made-up images, morphed, with their true features: the augmented layer must turn one into
 the other. They prove the layer. A witness is a row of a shard with a few of its true features: the layer
-must find these in the shard, too. It proves that the shard was made with the same key, and shows
-nothing new, because with the layer and the row at hand everybody can compute those features.
+must find these in the shard, too. It proves that the shard was made with the same key, and reveals
+nothing new, because anyone with the layer and the row can compute those features.
 """
 
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from mole.exchange.encoding import Encoding
 from mole.exchange.manifest import Manifest
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.shapes import Array, element_count
-from mole.storage.checked import load_checked, save_checked
+from mole.storage.checked import load_checked, write_checked
 from mole.storage.stores import Store, local_copy
 
 NAME = "probes.safetensors"
@@ -34,7 +34,7 @@ class Probes(NamedTuple):
 
 
 class Witnesses(NamedTuple):
-    """One row a shard, with k of its features.
+    """One row per shard, with k of its features.
 
     Attributes:
         shards: number of the shard in the order of the manifest, (n,).
@@ -99,7 +99,7 @@ def save_probes(probes: Probes, witnesses: Witnesses, store: Store) -> None:
     """Write probes and witnesses into a delivery."""
     tensors = dict(zip(TENSORS, (*probes, *witnesses), strict=True))
     metadata = {"format": "mole-probes", "version": "2"}
-    store.make(NAME, lambda path: save_checked(path, tensors, metadata))
+    store.make(NAME, lambda path: write_checked(path, tensors, metadata))
 
 
 def load_probes(store: Store, manifest: Manifest) -> tuple[Probes, Witnesses]:

@@ -1,61 +1,68 @@
-"""Check a delivery, without the key: every byte, every row, and that the layer fits the data."""
+"""Check a delivery, without the key: every byte, every row, and that the layer fits the data.
 
+for check in verify("delivery"):
+    print(check.what, check.holds, check.detail)
+"""
+
+import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from mole.errors import MoleError
-from mole.exchange.delivery import (
-    UNFINISHED,
-    load_delivered_layer,
-    load_encoding,
-    read_shards,
-    shard_names,
-)
+from mole.errors import DeliveryError, MoleError
+from mole.exchange.delivery import UNFINISHED, Delivery
 from mole.exchange.manifest import NAME as MANIFEST
-from mole.exchange.manifest import Manifest
 from mole.exchange.probes import Probes, Witnesses, deviation, load_probes, probe_error, tolerance
+from mole.exchange.shards import Shard
 from mole.progress import Progress, no_progress
 from mole.scheme.augmented import AugmentedLayer
 from mole.storage.stores import Store, digest_of
 
 Answer = tuple[bool, str]
+ANOTHER = "ask its sender for another delivery"
 
 
 class Check(NamedTuple):
-    """One thing that was checked: what, whether it holds, and in what way or why not."""
+    """One thing that was checked: what, whether it holds, and how it holds or why it does not."""
 
     what: str
     holds: bool
     detail: str
 
 
-def verify(store: Store, *, progress: Progress = no_progress) -> list[Check]:
+def verify(
+    delivery: Delivery | Store | str | os.PathLike[str], *, progress: Progress = no_progress
+) -> list[Check]:
     """Check everything about a delivery that can be checked without the key.
+
+    Args:
+        delivery: an opened delivery, or its folder, URL or store.
+        progress: called with the bytes that were checked and all of them.
 
     Raises:
         DeliveryError: if there is no manifest to check against.
     """
-    manifest = Manifest.read(store)
+    opened = Delivery.open(delivery)
+    manifest = opened.manifest
     checks = [Check("manifest", True, f"{manifest.rows} rows, made by {manifest.tool}")]
-    checks.append(_checked("files", lambda: _files(store, manifest, progress)))
+    checks.append(_checked("files", lambda: _files(opened, progress)))
     if not checks[-1].holds:
         return checks  # what is damaged needs no further reading
-    wanted: dict[int, str] = {}
-    if manifest.probe_error is not None:
-        try:
-            fit = _Fit.of(store, manifest, manifest.probe_error)
-        except MoleError as error:
-            return [*checks, Check("augmented layer", False, str(error))]
-        wanted = fit.witnesses.row_ids()
+    if not opened.has_layer and manifest.probe_error is None:
+        return [*checks, _checked("rows", lambda: _rows(opened, {}, {}))]
+    try:
+        fit = _Fit.of(opened)
+    except MoleError as error:
+        return [*checks, Check("augmented layer", False, str(error))]
     witnessed: dict[int, npt.NDArray[Any]] = {}
-    checks.append(_checked("rows", lambda: _rows(store, manifest, wanted, witnessed)))
-    if manifest.probe_error is not None:
-        checks.append(_checked("augmented layer", fit.layer))
-        checks.append(_checked("data", lambda: fit.data(witnessed)))
-    return checks
+    return [
+        *checks,
+        _checked("rows", lambda: _rows(opened, fit.witnesses.row_ids(), witnessed)),
+        _checked("augmented layer", fit.layer),
+        _checked("data", lambda: fit.data(witnessed)),
+    ]
 
 
 def _checked(what: str, work: Callable[[], Answer]) -> Check:
@@ -65,72 +72,79 @@ def _checked(what: str, work: Callable[[], Answer]) -> Check:
         return Check(what, False, str(error))
 
 
-def _files(store: Store, manifest: Manifest, progress: Progress) -> Answer:
+def _files(delivery: Delivery, progress: Progress) -> Answer:
+    store, files = delivery.store, delivery.manifest.files
     names = store.names() - {MANIFEST, UNFINISHED}
-    problems = [f"{name} is missing" for name in sorted(set(manifest.files) - names)]
-    problems += [f"{name} does not belong here" for name in sorted(names - set(manifest.files))]
-    total = sum(facts.bytes for facts in manifest.files.values())
+    problems = [f"{name} is missing" for name in sorted(set(files) - names)]
+    problems += [f"{name} does not belong here" for name in sorted(names - set(files))]
+    total = sum(facts.bytes for facts in files.values())
     done = 0
-    for name, facts in manifest.files.items():
+    for name, facts in files.items():
         if name in names and digest_of(store, name) != (facts.sha256, facts.bytes):
             problems.append(f"{name} is damaged")
         done += facts.bytes
         progress(done, total)
     if problems:
         return False, "; ".join(problems)
-    return True, f"{len(manifest.files)} files, {total / 1e6:.1f} MB, every checksum right"
+    return True, f"{len(files)} files, {total / 1e6:.1f} MB, every checksum right"
 
 
-def _rows(
-    store: Store, manifest: Manifest, wanted: dict[int, str], witnessed: dict[int, npt.NDArray[Any]]
-) -> Answer:
+def _rows(delivery: Delivery, wanted: dict[int, str], witnessed: dict[int, npt.NDArray[Any]]) -> Answer:
     """Check every row, and set aside the witnesses' rows, if they are there, on the way."""
     problems: list[str] = []
     number = 0
-    for split, facts in manifest.splits.items():
+    for split, facts in delivery.manifest.splits.items():
         ids: set[str] = set()
         rows = 0
-        for shard in read_shards(store, manifest, split):
+        for shard in delivery.shards(split):
             rows += len(shard.values)
             ids.update(shard.row_ids)
             if wanted.get(number) in shard.row_ids:
                 witnessed[number] = shard.values[shard.row_ids.index(wanted[number])].copy()
             number += 1
-            if not np.isfinite(shard.values).all():
-                problems.append(f"split '{split}' has a NaN or an infinity")
-            if manifest.classes and shard.labels is not None:
-                known = (shard.labels >= 0) & (shard.labels < len(manifest.classes))
-                if not known.all():
-                    problems.append(f"split '{split}' has a label without a class")
+            problems += [f"split '{split}' has {problem}" for problem in _problems(shard, delivery)]
         if rows != facts.rows or len(ids) != rows:
             problems.append(f"split '{split}' has {rows} rows, {len(ids)} of them different")
     if problems:
         return False, "; ".join(dict.fromkeys(problems))
-    return True, ", ".join(f"{facts.rows} {split}" for split, facts in manifest.splits.items())
+    return True, ", ".join(f"{facts.rows} {split}" for split, facts in delivery.manifest.splits.items())
+
+
+def _problems(shard: Shard, delivery: Delivery) -> list[str]:
+    """What is wrong with the values and labels of a shard."""
+    problems = [] if np.isfinite(shard.values).all() else ["a NaN or an infinity"]
+    classes, labels = delivery.manifest.classes, shard.labels
+    if classes and labels is not None and not ((labels >= 0) & (labels < len(classes))).all():
+        problems.append("a label without a class")
+    return problems
 
 
 class _Fit(NamedTuple):
     """What is needed to see whether the layer fits the data."""
 
-    store: Store
-    manifest: Manifest
+    delivery: Delivery
     expected: float
     augmented: AugmentedLayer
     probes: Probes
     witnesses: Witnesses
 
     @classmethod
-    def of(cls, store: Store, manifest: Manifest, expected: float) -> "_Fit":
-        return cls(store, manifest, expected, load_delivered_layer(store), *load_probes(store, manifest))
+    def of(cls, delivery: Delivery) -> "_Fit":
+        layer, expected = delivery.layer(), delivery.manifest.probe_error
+        if layer is None:
+            raise DeliveryError("the manifest has an error of its probes, and lists no layer: " + ANOTHER)
+        if expected is None:
+            raise DeliveryError("the manifest lists it, and has no error of its probes: " + ANOTHER)
+        return cls(delivery, expected, layer, *load_probes(delivery.store, delivery.manifest))
 
     def layer(self) -> Answer:
         """Whether the layer belongs here, and turns the probes into their features."""
-        augmented, manifest = self.augmented, self.manifest
+        augmented, manifest = self.augmented, self.delivery.manifest
         mine = (augmented.key_fingerprint, augmented.input_shape, augmented.output_shape, augmented.kappa)
         theirs = (manifest.key_fingerprint, manifest.input_shape, manifest.output_shape, manifest.kappa)
         if mine != theirs:
             return False, "it belongs to another delivery"
-        error = probe_error(self.probes, augmented, load_encoding(self.store, manifest.dtype))
+        error = probe_error(self.probes, augmented, self.delivery.encoding)
         limit = max(2 * self.expected, 1e-5)
         if not error <= limit:
             return False, f"it does not fit the probes: features are off by {error:.1e}, not {limit:.1e}"
@@ -138,11 +152,11 @@ class _Fit(NamedTuple):
 
     def data(self, witnessed: dict[int, npt.NDArray[Any]]) -> Answer:
         """Whether the layer finds the witnesses' features in their shards."""
-        names = shard_names(self.manifest.splits)
+        names = self.delivery.shard_names()
         witnesses, shards = self.witnesses, self.witnesses.shards.tolist()
         misfits = [names[number] for number in shards if number not in witnessed]
         if not misfits and shards:
-            encoding = load_encoding(self.store, self.manifest.dtype)
+            encoding = self.delivery.encoding
             rows = encoding.decode(np.stack([witnessed[number] for number in shards]))
             off = deviation(witnesses, rows, self.augmented)
             allowed = tolerance(witnesses.features, rows, self.probes, encoding, self.expected)

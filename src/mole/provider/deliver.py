@@ -1,161 +1,168 @@
 """Make a delivery: key + first layer + source -> morphed shards, augmented layer, manifest.
 
-Work that was interrupted goes on where it stood: a shard that is there is complete, and the manifest comes
-last. What an unfinished delivery was made from is pinned by a keyed digest in `unfinished.json`, so another
-key, layer, source or option is refused.
+    made = deliver("photos", "first-layer.safetensors", key, "delivery", dtype="int8", resize="crop")
+    made.delivery.manifest.rows, made.skipped
+
+Work that was interrupted goes on where it stood. What an unfinished delivery is made from is pinned by a
+keyed digest in `unfinished.json`, so another key, layer, source or option is refused.
 """
 
 import json
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+import warnings
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
+from typing import Literal, get_args
 
-import numpy as np
-
-from mole.errors import DeliveryError, ParameterError, SourceError
-from mole.exchange.delivery import AUGMENTED, SCALES, UNFINISHED, load_encoding, save_encoding
-from mole.exchange.encoding import Encoding
-from mole.exchange.layer_files import save
+from mole.errors import DeliveryError, MoleWarning, ParameterError
+from mole.exchange.delivery import UNFINISHED, Delivery
+from mole.exchange.encoding import Dtype
+from mole.exchange.layer_files import load_first_layer
 from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.manifest import Manifest
-from mole.exchange.probes import Probes, probe_error, save_probes
 from mole.progress import Progress, no_progress
-from mole.provider.finishing import count_rows, write_card, write_manifest
-from mole.provider.kept_columns import kept_types
+from mole.provider.delivery_maker import DeliveryMaker, Engine
 from mole.provider.keys import MorphKey
-from mole.provider.local_engine import write_shards
-from mole.provider.plan import Options, Order
-from mole.provider.row_numbers import skipped_samples
-from mole.provider.shard_maker import ShardJob, ShardMaker, read_sample
-from mole.provider.verbs import augment
-from mole.provider.witnesses import WitnessMaker, make_probes
+from mole.provider.ledger import delivery_warnings, record
+from mole.provider.local_engine import write_here
+from mole.provider.plan import Plan, opened_source
+from mole.provider.ray_engine import RayEngine, check_ray
+from mole.provider.row_numbers import RowNumbers
+from mole.provider.shard_maker import why_left_out
+from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.shapes import Array, Shape, element_count
+from mole.sources.preparation import Mode, Resize
 from mole.sources.source import BadSampleError, Source
-from mole.storage.stores import LocalStore, Store
+from mole.storage.locations import is_local, local_path
+from mole.storage.stores import LocalStore, Store, open_store
 
-SHARD_BYTES = 1 << 26  # of 32-bit values: large products, and little memory
-SCALE_SAMPLE = 4096
-MAX_PROBE_ERROR = 0.1
-Engine = Callable[[ShardMaker, list[ShardJob], Encoding, Store, Progress], None]
+EngineName = Literal["local", "ray"]
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
+Address = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
 class Delivered:
-    """A finished delivery, and the samples that were left out of it."""
+    """A finished delivery, and what the provider should know of how it was made.
 
-    manifest: Manifest
+    Attributes:
+        delivery: the delivery, opened.
+        skipped: the samples that were left out, each with the reason.
+        source_kind: what the data was read as, in a word or two.
+        has_labels: whether labels leave with it.
+    """
+
+    delivery: Delivery
     skipped: tuple[BadSampleError, ...]
+    source_kind: str
+    has_labels: bool
 
 
 def deliver(
-    source: Source,
-    layer: FirstLayer,
+    source: Address | Source,
+    layer: Address | FirstLayer,
     key: MorphKey,
-    store: Store,
-    options: Options | None = None,
+    out: Address | Store,
     *,
-    engine: Engine = write_shards,
+    dtype: Dtype = "float32",
+    layer_dtype: LayerDtype | None = "float32",
+    mode: Mode | None = None,
+    resize: Resize | None = None,
+    keep: Sequence[str] = (),
+    skip_bad: bool = False,
+    class_names: bool = True,
+    labels: bool = True,
+    rows_per_shard: int | None = None,
+    engine: EngineName = "local",
+    ray_address: str | None = None,
     progress: Progress = no_progress,
 ) -> Delivered:
-    """Make a delivery, or go on with an unfinished one.
+    """Make a delivery, or go on with an unfinished one, and record it in the ledger beside the key.
 
     Args:
-        source: the provider's data.
-        layer: the developer's first layer.
-        key: the provider's key.
-        store: where the delivery goes.
-        options: the provider's choices.
-        engine: what writes the shards: on this machine, or a `RayEngine`.
+        source: the provider's data: its path or URL, or an opened source.
+        layer: the developer's first layer, or its file.
+        key: the provider's key. One that was never saved or loaded has no ledger.
+        out: where the delivery goes: a folder, a URL or a store.
+        dtype: how morphed values are stored: 'float32', 'float16' or 'int8'.
+        layer_dtype: how the augmented layer is stored: 'float32' or 'float16'; None to leave it out, for
+            further data under a key whose augmented layer the developer has.
+        mode: 'L' or 'RGB' to convert colours; None to leave them.
+        resize: 'crop' or 'stretch' to bring images to the layer's size; None refuses those of another.
+        keep: further columns to hand over.
+        skip_bad: leave out samples that cannot be read, instead of stopping at the first.
+        class_names: hand over the names of the classes.
+        labels: hand over labels; without them no names of classes leave either.
+        rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
+        engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
+        ray_address: of a running cluster, as host:port; None for a Ray on this machine.
         progress: called with the rows done and the rows to do.
+
+    Warns:
+        MoleWarning: if the key was used for another first layer before, or files are left out.
 
     Raises:
         DeliveryError: if something else lies there, or the result would be of no use.
-        BadSampleError: at the first sample that cannot be read, unless options.skip_bad.
+        BadSampleError: at the first sample that cannot be read, unless skip_bad.
     """
-    options = options or Options()
-    _check(source, layer, key, options)
-    delivery_id = _delivery_id(source, layer, key, options)
-    order = Order(source, layer, key, store, options, delivery_id)
-    is_finished = _claim(store, delivery_id)
+    first = layer if isinstance(layer, FirstLayer) else load_first_layer(layer)
+    write_shards = _engine(engine, ray_address, source)
+    address = None if isinstance(source, Source) else _absolute(os.fspath(source))
+    opened = opened_source(source if isinstance(source, Source) else os.fspath(source), labels=labels)
+    store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
+    plan = Plan(
+        source=opened, key=key, layer=first, source_address=address, out=_absolute(store.label),
+        dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize, keep=tuple(keep),
+        skip_bad=skip_bad, class_names=class_names, labels=labels, rows_per_shard=rows_per_shard,
+    )  # fmt: skip
+    _warn(opened, plan, key)
+    is_finished = _claim(store, plan.delivery_id)
     try:
-        manifest = Manifest.read(store) if is_finished else _make(order, engine, progress)
-        return Delivered(manifest, skipped_samples(order, manifest.splits))
+        maker = DeliveryMaker(plan, opened, key, store)
+        manifest = Manifest.read(store) if is_finished else maker.make(write_shards, progress)
+        delivery = Delivery(store, manifest)
+        skipped = _skipped(delivery, plan, opened, key)
     except BaseException:
         _give_up_if_nothing_is_lost(store)
         raise
+    if key.path is not None:
+        record(key.path, delivery.manifest, [bad.name for bad in skipped])
+    has_labels = any(split.labels is not None for split in opened.splits.values())
+    return Delivered(delivery, skipped, opened.kind, has_labels)
 
 
-def _make(order: Order, engine: Engine, progress: Progress) -> Manifest:
-    """All files of a delivery, in the order in which they can be made."""
-    source, layer, key, store, options = order.source, order.layer, order.key, order.store, order.options
-    with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="decode") as decoders:
-        maker = ShardMaker(
-            source, key, order.preparation, order.delivery_id,
-            keep=options.keep, skip_bad=options.skip_bad, decoders=decoders,
-        )  # fmt: skip
-        jobs = _jobs(source, layer.input_shape, options)
-        maker.read(replace(jobs[0], stop=1))  # a mistake in shape or mode shows before the hard work
-        encoding = _encoding(order, maker, jobs)
-        probes, error = _augmented_layer(layer, key, encoding, store, options)
-        engine(maker, jobs, encoding, store, progress)
-    splits = count_rows(order, jobs)
-    if not any(facts.rows for facts in splits.values()):
-        for job in jobs:
-            store.remove(job.name)
-        raise _nothing_usable(order)
-    if probes is not None and error is not None:
-        witnesses = WitnessMaker(maker, layer, key, encoding, probes).make(jobs, store, error)
-        save_probes(probes, witnesses, store)
-    write_card(order, splits)
-    manifest = write_manifest(order, splits, error)
-    store.remove(UNFINISHED)
-    return manifest
+def _engine(name: EngineName, ray_address: str | None, source: Address | Source) -> Engine:
+    """What writes shards; an error if it could not, before any work is done."""
+    if name not in ENGINES:
+        raise ParameterError(f"engine '{name}' is unknown", advice={"engine": ENGINES})
+    if name == "local":
+        if ray_address is not None:
+            raise ParameterError("a Ray address is for the engine that uses Ray", advice={"engine": "ray"})
+        return write_here
+    if isinstance(source, Source):
+        raise ParameterError("Ray's workers open the data themselves: give its path or URL as the source")
+    check_ray(ray_address)
+    return RayEngine(ray_address)
 
 
-def _nothing_usable(order: Order) -> SourceError:
-    split = next(iter(order.source.splits.values()))
-    first = read_sample(split, 0, order.preparation)
-    return SourceError(f"not one of {order.source.count} samples can be used, so nothing is left: {first}")
+def _absolute(address: str) -> str:
+    """A path that means the same in every process on this machine; a URL as it is."""
+    return str(local_path(address).absolute()) if is_local(address) else address
 
 
-def _give_up_if_nothing_is_lost(store: Store) -> None:
-    """After a failure before the first shard, leave the place as it was, free for another try."""
-    with suppress(DeliveryError, OSError):
-        names = store.names()
-        if MANIFEST in names or any(name.startswith("data/") for name in names):
-            return
-        for name in names:
-            store.remove(name)
-        if isinstance(store, LocalStore):
-            for folder in (store.folder / "data", store.folder):
-                if folder.exists():
-                    folder.rmdir()
-
-
-def _check(source: Source, layer: FirstLayer, key: MorphKey, options: Options) -> None:
-    if key.input_shape != layer.input_shape:
-        raise ParameterError(
-            f"the key morphs samples of shape {key.input_shape} and the layer takes {layer.input_shape}: "
-            "make a key for this layer"
+def _warn(source: Source, plan: Plan, key: MorphKey) -> None:
+    """Say what the provider should know before its data leaves."""
+    found = []
+    if source.unread:
+        found.append(
+            f"left out: {len(source.unread)} image files of a kind that cannot be read, such as "
+            f"{source.unread[0]}"
         )
-    Encoding(options.dtype, np.ones(1, np.float32) if options.dtype == "int8" else None)
-    kept_types(source, options.keep)
-    if source.unread and not options.skip_bad:
-        raise SourceError(
-            f"{len(source.unread)} image files are of a kind that cannot be read, such as "
-            f"{source.unread[0]}: convert them, or leave them out with --skip-bad"
-        )
-
-
-def _delivery_id(source: Source, layer: FirstLayer, key: MorphKey, options: Options) -> str:
-    """What this delivery is made from, in a digest that only the holder of the key can compute."""
-    sizes = {name: len(split) for name, split in source.splits.items()}
-    facts = [source.fingerprint, sizes, layer.fingerprint, key.fingerprint, asdict(options)]
-    return key.sign("delivery", json.dumps(facts, sort_keys=True))
+    if key.path is not None:
+        found += delivery_warnings(key.path, key.fingerprint, plan.layer.fingerprint)
+    for warning in found:
+        warnings.warn(warning, MoleWarning, stacklevel=3)
 
 
 def _claim(store: Store, delivery_id: str) -> bool:
@@ -175,7 +182,7 @@ def _claim(store: Store, delivery_id: str) -> bool:
         if not same:
             raise DeliveryError(
                 f"{store.label} holds an unfinished delivery with another key, layer, source or option: "
-                "repeat that command, or choose another place"
+                "repeat that call, or choose another place"
             )
         return False
     if names:
@@ -184,49 +191,28 @@ def _claim(store: Store, delivery_id: str) -> bool:
     return False
 
 
-def _augmented_layer(
-    layer: FirstLayer, key: MorphKey, encoding: Encoding, store: Store, options: Options
-) -> tuple[Probes, float] | tuple[None, None]:
-    """Write the augmented layer, unless it is there; its probes, and the error of its features on them."""
-    if options.layer_dtype is None:
-        return None, None
-    augmented = augment(layer, key, dtype=options.layer_dtype)
-    probes = make_probes(layer, key, encoding)
-    error = probe_error(probes, augmented, encoding)
-    if not error <= MAX_PROBE_ERROR:
-        raise DeliveryError(
-            f"with core '{key.core}' and {encoding.dtype} data the features would be off by "
-            f"{100 * error:.0f} %: use core 'orthogonal' or dtype 'float32'"
-        )
-    if AUGMENTED not in store.names():
-        store.make(AUGMENTED, lambda path: save(augmented, path))
-    return probes, float(f"{error:.3g}")
+def _give_up_if_nothing_is_lost(store: Store) -> None:
+    """After a failure before the first shard, leave the place as it was, free for another try."""
+    with suppress(DeliveryError, OSError):
+        names = store.names()
+        if MANIFEST in names or any(name.startswith("data/") for name in names):
+            return
+        for name in names:
+            store.remove(name)
+        if isinstance(store, LocalStore):
+            for folder in (store.folder / "data", store.folder):
+                if folder.exists():
+                    folder.rmdir()
 
 
-def _jobs(source: Source, shape: Shape, options: Options) -> list[ShardJob]:
-    """Shards of each split, all of about the same size, so that cores which share them end together."""
-    at_most = options.rows_per_shard or max(1, SHARD_BYTES // (4 * element_count(shape)))
-    jobs = []
-    for name, split in source.splits.items():
-        count = -(-len(split) // at_most)
-        edges = [len(split) * index // count for index in range(count + 1)]
-        jobs += [
-            ShardJob(name, index, count, start, stop) for index, (start, stop) in enumerate(pairwise(edges))
-        ]
-    return jobs
+def _skipped(delivery: Delivery, plan: Plan, source: Source, key: MorphKey) -> tuple[BadSampleError, ...]:
+    """The samples that were left out, in the order of the source, and why.
 
-
-def _encoding(order: Order, maker: ShardMaker, jobs: list[ShardJob]) -> Encoding:
-    """The encoding; 8-bit scales come from the first shards: in their secret order a random sample."""
-    store, dtype = order.store, order.options.dtype
-    if dtype != "int8" or SCALES in store.names():
-        return load_encoding(store, dtype)
-    sample: list[Array] = []
-    for job in jobs:
-        if sum(map(len, sample)) < SCALE_SAMPLE:
-            sample.append(maker.morphed(maker.read(job)))
-    if not sum(map(len, sample)):
-        raise _nothing_usable(order)
-    encoding = Encoding.fit(dtype, np.concatenate(sample))
-    save_encoding(store, encoding)
-    return encoding
+    It looks at what was delivered, so that work which was interrupted and went on later counts too.
+    """
+    skipped = []
+    for name, facts in delivery.manifest.splits.items():
+        if facts.rows < facts.samples:
+            missing = RowNumbers.of(delivery, key, name).missing(delivery.row_ids(name))
+            skipped += [why_left_out(plan, source.splits[name], sample) for sample in missing]
+    return tuple(skipped)

@@ -4,35 +4,30 @@ A product on one core leaves the others free for the next shards, so nobody wait
 """
 
 import os
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from threadpoolctl import threadpool_limits
 
 from mole.exchange.encoding import Encoding
-from mole.progress import Progress
-from mole.provider.shard_maker import ShardJob, ShardMaker
+from mole.provider.plan import ShardJob
+from mole.provider.shard_maker import ShardMaker
 from mole.storage.stores import Store
 
 MAX_WORKERS = 16  # each holds about four times a shard in memory
 
 
-def write_shards(
-    maker: ShardMaker, jobs: list[ShardJob], encoding: Encoding, store: Store, progress: Progress
-) -> None:
-    """Write every shard that is missing."""
-    present = store.names()
-    missing = [job for job in jobs if job.name not in present]
-    total = sum(job.rows for job in jobs)
-    done = total - sum(job.rows for job in missing)
-    progress(done, total)
+def write_here(
+    maker: ShardMaker, jobs: Sequence[ShardJob], encoding: Encoding, store: Store
+) -> Generator[int, None, None]:
+    """Write shards on this machine; gives the rows of each as soon as it is written."""
     workers = min(os.cpu_count() or 1, MAX_WORKERS)
     with threadpool_limits(1), ThreadPoolExecutor(workers, thread_name_prefix="shard") as pool:
         try:
-            writing = [(job, pool.submit(maker.write, job, encoding, store)) for job in missing]
+            writing = [(job, pool.submit(maker.write, job, encoding, store)) for job in jobs]
             for job, future in writing:
                 future.result()
-                done += job.rows
-                progress(done, total)
+                yield job.rows
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise

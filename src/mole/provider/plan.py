@@ -1,56 +1,168 @@
-"""What a delivery is made from, gathered for those who make its parts."""
+"""What a delivery is made from, without the key: plain data that may travel to other machines."""
 
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import InitVar, dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
 
+import pyarrow as pa
+
+from mole.errors import ParameterError, SourceError
+from mole.exchange.encoding import Dtype, check_dtype
+from mole.exchange.shards import shard_name
+from mole.provider.kept_columns import kept_types
 from mole.provider.keys import MorphKey
+from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
+from mole.scheme.shapes import element_count
+from mole.sources.opening import open_source
 from mole.sources.preparation import Mode, Preparation, Resize
-from mole.sources.source import Source
-from mole.storage.stores import Store
+from mole.sources.source import Source, without_labels
+
+SHARD_BYTES = 1 << 26  # of 32-bit values: large products, and little memory
 
 
 @dataclass(frozen=True)
-class Options:
-    """The provider's choices.
+class ShardJob:
+    """Which rows of which split make up a shard."""
+
+    split: str
+    index: int
+    count: int
+    start: int
+    stop: int
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, before bad samples are left out."""
+        return self.stop - self.start
+
+    @property
+    def name(self) -> str:
+        """The shard's name in its delivery."""
+        return shard_name(self.split, self.index, self.count)
+
+    def pieces(self, rows: int) -> Iterator["ShardJob"]:
+        """The same rows in pieces of at most `rows`."""
+        for start in range(self.start, self.stop, rows):
+            yield replace(self, start=start, stop=min(start + rows, self.stop))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that decides what a delivery looks like, but for the key and the samples themselves.
 
     Attributes:
-        dtype: how morphed values are stored: 'float32', 'float16' or 'int8'.
-        layer_dtype: how the augmented layer is stored: 'float32' or 'float16'; None to leave it out, for
-            further data under a key whose augmented layer the developer has.
+        source: the provider's data, opened; what the plan needs to know of it is read at once.
+        key: the provider's key, which names the delivery; neither of the two is kept.
+        layer: the developer's first layer.
+        source_address: path or URL of the data; None where it was opened by the caller.
+        out: path or URL of the delivery.
+        dtype: how morphed values are stored.
+        layer_dtype: how the augmented layer is stored; None to leave it out, for further data under a key
+            whose augmented layer the developer has.
         mode, resize: how images are brought to the layer's shape; None refuses those that do not fit.
         keep: further columns to hand over.
         skip_bad: leave out samples that cannot be read, instead of stopping.
         class_names: hand over the names of the classes.
+        labels: hand over labels; without them no names of classes leave either.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
+        sizes: how many samples each split has.
+        classes: names of the classes that leave, if any.
+        kept: the type of each further column.
+        delivery_id: a name for all this that only the holder of the key can compute.
     """
 
-    dtype: str = "float32"
-    layer_dtype: str | None = "float32"
+    source: InitVar[Source]
+    key: InitVar[MorphKey]
+    layer: FirstLayer
+    source_address: str | None
+    out: str
+    dtype: Dtype = "float32"
+    layer_dtype: LayerDtype | None = "float32"
     mode: Mode | None = None
     resize: Resize | None = None
     keep: tuple[str, ...] = ()
     skip_bad: bool = False
     class_names: bool = True
+    labels: bool = True
     rows_per_shard: int | None = None
+    sizes: Mapping[str, int] = field(init=False)
+    classes: tuple[str, ...] | None = field(init=False)
+    kept: Mapping[str, pa.DataType] = field(init=False)
+    delivery_id: str = field(init=False)
 
+    def __post_init__(self, source: Source, key: MorphKey) -> None:
+        self._check(source, key)
+        facts = {
+            "sizes": {name: len(split) for name, split in source.splits.items()},
+            "classes": source.classes if self.class_names and self.labels else None,
+            "kept": kept_types(source, self.keep),
+        }
+        for name, value in facts.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "delivery_id", self._named_by(source, key))
 
-@dataclass(frozen=True)
-class Order:
-    """Source, layer and key, where the delivery goes, the provider's choices, and a name for all this."""
-
-    source: Source
-    layer: FirstLayer
-    key: MorphKey
-    store: Store
-    options: Options
-    delivery_id: str
-
-    @property
+    @cached_property
     def preparation(self) -> Preparation:
         """How samples become plain data."""
-        return Preparation.for_layer(self.layer, mode=self.options.mode, resize=self.options.resize)
+        return Preparation.for_layer(self.layer, mode=self.mode, resize=self.resize)
 
-    @property
-    def classes(self) -> tuple[str, ...] | None:
-        """Names of the classes that leave, if any."""
-        return self.source.classes if self.options.class_names else None
+    @cached_property
+    def jobs(self) -> list[ShardJob]:
+        """The shards of each split, of about the same size, so that cores which share them end together."""
+        elements = element_count(self.layer.input_shape)
+        at_most = self.rows_per_shard or max(1, SHARD_BYTES // (4 * elements))
+        jobs = []
+        for name, size in self.sizes.items():
+            count = -(-size // at_most)
+            edges = [size * index // count for index in range(count + 1)]
+            jobs += [
+                ShardJob(name, index, count, start, stop)
+                for index, (start, stop) in enumerate(pairwise(edges))
+            ]
+        return jobs
+
+    def open_source(self) -> Source:
+        """The data, opened by its address: what every process does for itself."""
+        if self.source_address is None:
+            raise ParameterError("the data was given as an opened source: only its path or URL can travel")
+        return opened_source(self.source_address, labels=self.labels)
+
+    def _check(self, source: Source, key: MorphKey) -> None:
+        if key.input_shape != self.layer.input_shape:
+            raise ParameterError(
+                f"the key morphs samples of shape {key.input_shape} and the layer takes "
+                f"{self.layer.input_shape}: make a key for this layer"
+            )
+        check_dtype(self.dtype)
+        if source.unread and not self.skip_bad:
+            raise SourceError(
+                f"{len(source.unread)} image files are of a kind that cannot be read, such as "
+                f"{source.unread[0]}: convert them, or leave them out",
+                advice={"skip_bad": True},
+            )
+
+    def _named_by(self, source: Source, key: MorphKey) -> str:
+        options = {
+            "dtype": self.dtype,
+            "layer_dtype": self.layer_dtype,
+            "mode": self.mode,
+            "resize": self.resize,
+            "keep": self.keep,
+            "skip_bad": self.skip_bad,
+            "class_names": self.class_names and self.labels,
+            "rows_per_shard": self.rows_per_shard,
+        }
+        # Usually there are labels where there is a layer to train on: only what is unusual needs a word.
+        if self.labels != (self.layer_dtype is not None):
+            options["labels"] = self.labels
+        facts = [source.fingerprint, self.sizes, self.layer.fingerprint, key.fingerprint, options]
+        return key.mac("delivery", json.dumps(facts, sort_keys=True))
+
+
+def opened_source(source: Source | str, *, labels: bool) -> Source:
+    """The data by its path or URL, unless it is open already; without its labels where they are to stay."""
+    opened = open_source(source) if isinstance(source, str) else source
+    return opened if labels else without_labels(opened)

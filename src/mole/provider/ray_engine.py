@@ -1,29 +1,31 @@
-"""The engine for many machines: Ray Data runs the same per-shard work on every worker.
+"""The engine for many machines: Ray Data does the same per-shard work on every worker.
 
-Each worker opens the source and the store itself, so both must be reachable from all machines. The key
-travels sealed; what opens it is held by one actor and goes to the workers from memory to memory.
+Each worker opens the source and the store itself, so both must be reachable from all machines. The plan
+travels as it is. The key travels sealed; one actor holds what opens it, and hands that to the workers from
+memory to memory.
 """
 
 import socket
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from mole.errors import DeliveryError, MissingExtraError
 from mole.exchange.encoding import Encoding
-from mole.progress import Progress
-from mole.provider.keys import MorphKey
 from mole.provider.keys.transport import Parcel, open_key, seal_key
-from mole.provider.plan import Options
-from mole.provider.shard_maker import ShardJob, ShardMaker
-from mole.scheme.first_layer import FirstLayer
-from mole.sources.opening import open_source
-from mole.sources.preparation import Preparation
+from mole.provider.plan import Plan, ShardJob
+from mole.provider.shard_maker import ShardMaker
 from mole.storage.locations import reason_of
 from mole.storage.stores import Store, open_store
 
-ANSWERS_WITHIN = 5  # seconds
-SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"  # an empty frame of that kind, HTTP/2's first word
-GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + SETTINGS
+CONNECTS_WITHIN, ANSWERS_WITHIN = 5, 30  # seconds
+PROBE = """
+import sys
+import ray
+ray.init(address=sys.argv[1], log_to_driver=False, logging_level="error")
+"""
 
 
 @dataclass(frozen=True)
@@ -31,63 +33,31 @@ class RayEngine:
     """Writes shards with Ray.
 
     Attributes:
-        data: path or URL of the source, as every worker sees it.
-        out: path or URL of the delivery, as every worker sees it.
-        layer, key, options: what the delivery is made from.
         address: of a running cluster; None for one on this machine.
     """
 
-    data: str
-    out: str
-    layer: FirstLayer
-    key: MorphKey
-    options: Options
     address: str | None = None
 
     def __call__(
-        self, maker: ShardMaker, jobs: list[ShardJob], encoding: Encoding, store: Store, progress: Progress
-    ) -> None:
-        """Write every shard that is missing."""
-        ray = _import_ray()
-        present = store.names()
-        missing = [job for job in jobs if job.name not in present]
-        total, done = sum(job.rows for job in jobs), sum(job.rows for job in jobs if job not in missing)
-        progress(done, total)
-        if not missing:
+        self, maker: ShardMaker, jobs: Sequence[ShardJob], encoding: Encoding, store: Store
+    ) -> Generator[int, None, None]:
+        """Write shards on every worker; gives the rows of each as soon as it is written."""
+        if not jobs:
             return
-        parcel = seal_key(self.key)
+        ray = _import_ray()
+        parcel = seal_key(maker.key)
         try:
             _start(ray, self.address)
             holder = ray.remote(_Holder).options(num_cpus=0).remote(parcel.opener)
-            preparation = Preparation.for_layer(
-                self.layer, mode=self.options.mode, resize=self.options.resize
-            )
-            order = _WorkersOrder(
-                self.data, self.out, parcel.box, preparation, self.options, encoding, maker.delivery_id
-            )
-            rows = ray.data.from_items([asdict(job) for job in missing], override_num_blocks=len(missing))
-            workers = max(1, min(len(missing), int(ray.cluster_resources().get("CPU", 1))))
-            results = rows.map(_Worker, fn_constructor_args=(order, holder), concurrency=workers)
-            for result in results.iter_rows():
-                done += result["rows"]
-                progress(done, total)
+            rows = ray.data.from_items([asdict(job) for job in jobs], override_num_blocks=len(jobs))
+            workers = max(1, min(len(jobs), int(ray.cluster_resources().get("CPU", 1))))
+            order = (maker.plan, parcel.box, encoding, holder)
+            for result in rows.map(_Worker, fn_constructor_args=order, concurrency=workers).iter_rows():
+                yield result["rows"]
         except ray.exceptions.RayError as error:
             raise DeliveryError(f"a worker failed: {_cause(error)}") from None
         finally:
             ray.shutdown()
-
-
-@dataclass(frozen=True)
-class _WorkersOrder:
-    """What every worker is told; the key in it is sealed."""
-
-    data: str
-    out: str
-    box: bytes
-    preparation: Preparation
-    options: Options
-    encoding: Encoding
-    delivery_id: str
 
 
 class _Holder:
@@ -103,20 +73,17 @@ class _Holder:
 class _Worker:
     """One process that makes shards."""
 
-    def __init__(self, order: _WorkersOrder, holder: Any) -> None:
+    def __init__(self, plan: Plan, box: bytes, encoding: Encoding, holder: Any) -> None:
         import ray  # noqa: PLC0415  (only in workers)
 
-        key = open_key(Parcel(ray.get(holder.opener.remote()), order.box))
-        self._order = order
-        self._maker = ShardMaker(
-            open_source(order.data), key, order.preparation, order.delivery_id,
-            keep=order.options.keep, skip_bad=order.options.skip_bad,
-        )  # fmt: skip
-        self._store = open_store(order.out)
+        key = open_key(Parcel(ray.get(holder.opener.remote()), box))
+        self._maker = ShardMaker(plan, plan.open_source(), key)
+        self._encoding = encoding
+        self._store = open_store(plan.out)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         job = ShardJob(**row)
-        self._maker.write(job, self._order.encoding, self._store)
+        self._maker.write(job, self._encoding, self._store)
         return {"rows": job.rows}
 
 
@@ -127,26 +94,33 @@ def check_ray(address: str | None) -> None:
         MissingExtraError: if Ray is not installed.
         DeliveryError: if no Ray answers at the address.
     """
-    if address is not None and address not in ("auto", "local"):
-        host, _, port = address.removeprefix("ray://").rpartition(":")
-        if not host or not port.isdecimal():
-            raise DeliveryError(f"'{address}' is no address of a Ray cluster: write it as host:port")
-        try:
-            answers = _answers(host.strip("[]"), int(port))
-        except (OSError, OverflowError, UnicodeError) as error:
-            raise DeliveryError(f"no Ray answers at {address}: {reason_of(error)}") from None
-        if not answers:
-            raise DeliveryError(
-                f"what answers at {address} is no Ray: its port is 6379, or see `ray status`"
-            )
+    if address is None or address in ("auto", "local"):
+        _import_ray()
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        raise DeliveryError(f"'{address}' is no address of a Ray cluster: write it as host:port")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECTS_WITHIN).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise DeliveryError(f"no Ray answers at {address}: {reason_of(error)}") from None
     _import_ray()
+    _join(address)
 
 
-def _answers(host: str, port: int) -> bool:
-    """Whether something that speaks as Ray does, HTTP/2, greets back."""
-    with socket.create_connection((host, port), timeout=ANSWERS_WITHIN) as connection:
-        connection.sendall(GREETING)
-        return connection.recv(len(SETTINGS))[3:4] == SETTINGS[3:4]
+def _join(address: str) -> None:
+    """Let Ray join the cluster at an address, in a process that can be ended when it takes too long."""
+    program = [sys.executable, "-c", PROBE, address]
+    try:
+        done = subprocess.run(  # noqa: S603  (our own program; the address is no part of its text)
+            program, capture_output=True, text=True, check=False, timeout=ANSWERS_WITHIN
+        )
+    except subprocess.TimeoutExpired:
+        raise DeliveryError(
+            f"what answers at {address} is no Ray: its port is 6379, or see `ray status`"
+        ) from None
+    if done.returncode:
+        raise DeliveryError(f"Ray at {address} cannot be used: {_last_sentence(done.stderr)}")
 
 
 def _start(ray: Any, address: str | None) -> None:
@@ -168,6 +142,11 @@ def _import_ray() -> Any:
 
 
 def _cause(error: Exception) -> str:
-    """The last line of what a worker said: the sentence, without its traceback."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return lines[-1].split("Error: ", 1)[-1] if lines else type(error).__name__
+    """Why a worker failed: the sentence, without its traceback."""
+    return _last_sentence(str(error)) or type(error).__name__
+
+
+def _last_sentence(text: str) -> str:
+    """The last line of a traceback, without the name of its exception."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].split("Error: ", 1)[-1] if lines else ""

@@ -1,27 +1,48 @@
-"""Undo a delivery with its key: the images and labels again, in the order of the source."""
+"""Undo a delivery with its key: the images and labels again, in the order of the source.
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+arrays = recover("delivery", key)
+arrays["x_train"], arrays["y_train"], arrays["row_id_train"]
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from mole.errors import DeliveryError
-from mole.exchange.delivery import load_encoding, read_shards
+from mole.exchange.delivery import Delivery
 from mole.exchange.manifest import Manifest
-from mole.exchange.shards import ShardFile, shard_name
 from mole.progress import Progress, no_progress
 from mole.provider.keys import MorphKey
+from mole.provider.row_numbers import RowNumbers
 from mole.scheme.shapes import roll
+from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
 from mole.sources.source import Source
+from mole.storage.atomic import clear_stale, new_file
+from mole.storage.locations import reason_of
 from mole.storage.stores import Store
+
+Address = str | os.PathLike[str]
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+class _Rows(NamedTuple):
+    """Samples, labels and row ids of a shard."""
+
+    samples: npt.NDArray[Any]
+    labels: npt.NDArray[np.int64] | None
+    ids: Sequence[str]
 
 
 def recover(
-    store: Store, key: MorphKey, *, progress: Progress = no_progress
-) -> dict[str, npt.NDArray[Any]]:
+    delivery: Delivery | Store | Address, key: MorphKey, *, progress: Progress = no_progress
+) -> Arrays:
     """Arrays x_<split> of samples, (n, *input_shape), y_<split> of labels, row_id_<split> of row ids.
 
     Samples have the number type of the source: see `Preparation.pixels`.
@@ -29,85 +50,105 @@ def recover(
     Raises:
         DeliveryError: if the key is not the one that made the delivery.
     """
-    manifest = _read_manifest(store, key)
-    arrays: dict[str, npt.NDArray[Any]] = {}
+    opened = _opened(delivery, key)
+    arrays: Arrays = {}
     done = 0
-    for split in manifest.splits:
-        pixels, labels = [], []
-        ids: list[str] = []
-        for images, shard_labels, shard_ids in _recovered(store, manifest, key, split):
-            pixels.append(images)
-            ids += shard_ids
-            if shard_labels is not None:
-                labels.append(shard_labels)
-            done += len(images)
-            progress(done, manifest.rows)
-        order = np.argsort(source_places(key, manifest, split, ids))
-        arrays[f"x_{split}"] = np.concatenate(pixels)[order]
+    for split in opened.manifest.splits:
+        shards = []
+        for rows in _recovered(opened, key, split):
+            shards.append(rows)
+            done += len(rows.ids)
+            progress(done, opened.manifest.rows)
+        ids = [row_id for rows in shards for row_id in rows.ids]
+        order = np.argsort(RowNumbers.of(opened, key, split).samples_of(ids))
+        labels = [rows.labels for rows in shards if rows.labels is not None]
+        arrays[f"x_{split}"] = np.concatenate([rows.samples for rows in shards])[order]
         if labels:
             arrays[f"y_{split}"] = np.concatenate(labels)[order]
         arrays[f"row_id_{split}"] = np.array(ids, dtype="U16")[order]
     return arrays
 
 
-def row_table(store: Store, key: MorphKey, source: Source | None = None) -> pa.Table:
+def row_table(
+    delivery: Delivery | Store | Address, key: MorphKey, source: Source | Address | None = None
+) -> pa.Table:
     """Which row is which sample: a table of split, index in the source and row_id, in the source's order.
 
-    With the source at hand it has a column `name`, too: how the source calls the sample. No pixel is read.
+    With the source at hand it has a column `name`, too: what the source calls the sample. No pixel is read.
 
     Raises:
         DeliveryError: if the key is not the one that made the delivery, or the source is another.
     """
-    manifest = _read_manifest(store, key)
+    opened = _opened(delivery, key)
+    data = open_source(os.fspath(source)) if isinstance(source, str | os.PathLike) else source
     columns: dict[str, list[Any]] = {name: [] for name in ("split", "index", "name", "row_id")}
-    for split, facts in manifest.splits.items():
-        shards = [shard_name(split, index, facts.shards) for index in range(facts.shards)]
-        ids = [row_id for name in shards for row_id in ShardFile(store, name).row_ids()]
-        for index, row_id in sorted(zip(source_places(key, manifest, split, ids), ids, strict=True)):
-            columns["split"].append(split)
-            columns["index"].append(index)
-            columns["row_id"].append(row_id)
-        if source is not None:
-            part = source.splits.get(split)
-            if part is None or len(part) != facts.samples:
-                raise DeliveryError(
-                    f"{store.label} was made from {facts.samples} samples in split '{split}', and the "
-                    f"data has {0 if part is None else len(part)}: give the data it was made from"
-                )
-            start = len(columns["name"])
-            columns["name"] += [part.name_of(index) for index in columns["index"][start:]]
-    if source is None:
+    for split in opened.manifest.splits:
+        ids = opened.row_ids(split)
+        samples = RowNumbers.of(opened, key, split).samples_of(ids)
+        rows = sorted(zip(samples, ids, strict=True))
+        columns["split"] += [split] * len(rows)
+        columns["index"] += [index for index, _ in rows]
+        columns["row_id"] += [row_id for _, row_id in rows]
+        if data is not None:
+            columns["name"] += _names(data, opened, split, sorted(samples))
+    if data is None:
         columns.pop("name")
     return pa.table(columns)
 
 
-def _read_manifest(store: Store, key: MorphKey) -> Manifest:
-    manifest = Manifest.read(store)
-    if manifest.key_fingerprint != key.fingerprint:
-        raise DeliveryError(
-            f"{store.label} was made with key {manifest.key_fingerprint}, and this one is "
-            f"{key.fingerprint}: use that key"
-        )
-    return manifest
+def save_arrays(arrays: Mapping[str, npt.NDArray[Any]], path: Path) -> None:
+    """Write recovered arrays as an .npz file that only its owner can read."""
+    _write_private(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
 
 
-def _recovered(
-    store: Store, manifest: Manifest, key: MorphKey, split: str
-) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[np.int64] | None, Sequence[str]]]:
-    """Samples, labels and row ids of each shard of a split."""
-    encoding = load_encoding(store, manifest.dtype)
-    preparation = Preparation(manifest.input_shape, manifest.normalisation)
-    dtype = manifest.splits[split].source_dtype
-    for shard in read_shards(store, manifest, split):
-        plain = roll(key.morphing.unmorph(encoding.decode(shard.values)), manifest.input_shape)
-        yield preparation.pixels(plain, dtype), shard.labels, shard.row_ids
+def save_table(table: pa.Table, path: Path) -> None:
+    """Write a table of rows as a Parquet file that only its owner can read."""
+    _write_private(path, lambda file: pq.write_table(table, file))
 
 
 def source_places(key: MorphKey, manifest: Manifest, split: str, ids: Sequence[str]) -> list[int]:
     """The index in the source of each row; skipped samples are missing among them."""
-    which = (manifest.delivery_id, split, manifest.splits[split].samples)
-    place = dict(zip(key.row_ids(*which), key.row_order(*which).tolist(), strict=True))
+    count = manifest.splits[split].samples
+    return RowNumbers(key, manifest.delivery_id, split, count).samples_of(ids)
+
+
+def _opened(delivery: Delivery | Store | Address, key: MorphKey) -> Delivery:
+    opened = Delivery.open(delivery)
+    made_with = opened.manifest.key_fingerprint
+    if made_with != key.fingerprint:
+        raise DeliveryError(
+            f"{opened.label} was made with key {made_with}, and this one is {key.fingerprint}: use that key"
+        )
+    return opened
+
+
+def _recovered(delivery: Delivery, key: MorphKey, split: str) -> Iterator[_Rows]:
+    """The samples of each shard of a split, as they were in the source."""
+    manifest = delivery.manifest
+    preparation = Preparation(manifest.input_shape, manifest.normalisation)
+    for shard in delivery.shards(split):
+        morphed = delivery.encoding.decode(shard.values)
+        plain = roll(key.morphing.unmorph(morphed), manifest.input_shape)
+        samples = preparation.pixels(plain, delivery.split(split).source_dtype)
+        yield _Rows(samples, shard.labels, shard.row_ids)
+
+
+def _names(source: Source, delivery: Delivery, split: str, samples: Sequence[int]) -> list[str]:
+    """What the source calls some samples of a split."""
+    part, expected = source.splits.get(split), delivery.split(split).samples
+    if part is None or len(part) != expected:
+        raise DeliveryError(
+            f"{delivery.label} was made from {expected} samples in split '{split}', and the data has "
+            f"{0 if part is None else len(part)}: give the data it was made from"
+        )
+    return [part.name_of(sample) for sample in samples]
+
+
+def _write_private(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+    """Write a file that only its owner can read, and clear what killed runs left of one: plain data."""
     try:
-        return [place[row_id] for row_id in ids]
-    except KeyError:
-        raise DeliveryError("a row of the delivery was not made with this key") from None
+        clear_stale(path)
+        with new_file(path, private=True) as temporary, temporary.open("wb") as file:
+            write(file)
+    except OSError as error:
+        raise DeliveryError(f"{path} cannot be written: {reason_of(error)}") from None

@@ -1,36 +1,67 @@
-"""Which samples of the source are not in a delivery, told by the row ids that are missing in it."""
+"""Which row of a delivery is which sample: told by the key, and by nothing in the delivery.
 
-from collections.abc import Iterator, Mapping
+Row r of a split is sample `order[r]`, and its id is `ids[r]`. Both follow from the key, the delivery and
+the size of the split, so they are never stored. Two deliveries under one key share neither: somebody who
+has both cannot tell that two rows are the same sample.
+"""
 
-from mole.exchange.manifest import SplitFacts
-from mole.exchange.shards import ShardFile, shard_name
-from mole.provider.plan import Order
-from mole.provider.shard_maker import read_sample
-from mole.sources.source import BadSampleError
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from mole.errors import DeliveryError
+from mole.exchange.delivery import Delivery
+from mole.provider.keys import MorphKey
 
 
-def skipped_samples(order: Order, splits: Mapping[str, SplitFacts]) -> tuple[BadSampleError, ...]:
-    """The samples that were left out, in the order of the source, and why.
+class RowNumbers:
+    """The rows of one split of one delivery, in their secret order.
 
-    It looks at what was delivered, so that work which was interrupted and went on later counts too.
+    >>> key = MorphKey.generate((1, 4, 4), insecure_seed=bytes(32))
+    >>> rows = RowNumbers(key, "some delivery", "train", 3)
+    >>> rows.order, rows.ids[0]
+    (array([2, 0, 1]), 'd927894d582ff303')
+    >>> rows.samples_of(rows.ids[:2]), rows.missing(rows.ids[:2])
+    ([2, 0], [1])
     """
-    skipped = []
-    for name, facts in splits.items():
-        if facts.rows == facts.samples:
-            continue
-        split = order.source.splits[name]
-        for index in sorted(_missing(order, name, facts)):
-            found = read_sample(split, index, order.preparation)
-            unknown = BadSampleError(split.name_of(index), "it could not be read when it was needed")
-            skipped.append(found if isinstance(found, BadSampleError) else unknown)
-    return tuple(skipped)
 
+    def __init__(self, key: MorphKey, delivery_id: str, split: str, count: int) -> None:
+        self._key = key
+        self._which = f"{delivery_id}/{split}/{count}"
+        self._count = count
 
-def _missing(order: Order, split: str, facts: SplitFacts) -> Iterator[int]:
-    which = (order.delivery_id, split, facts.samples)
-    names = [shard_name(split, index, facts.shards) for index in range(facts.shards)]
-    delivered = {row_id for name in names for row_id in ShardFile(order.store, name).row_ids()}
-    ids, indices = order.key.row_ids(*which), order.key.row_order(*which).tolist()
-    for row_id, index in zip(ids, indices, strict=True):
-        if row_id not in delivered:
-            yield index
+    @classmethod
+    def of(cls, delivery: Delivery, key: MorphKey, split: str) -> "RowNumbers":
+        """Those of a split of a delivery that was made with this key."""
+        return cls(key, delivery.manifest.delivery_id, split, delivery.split(split).samples)
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.intp]:
+        """The sample that each row is, counted in the source."""
+        return self._key.stream(f"row-order/{self._which}").order(self._count)
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The name of each row: 16 hexadecimal digits that say nothing about the sample."""
+        words = self._key.stream(f"row-ids/{self._which}").take(self._count)
+        return [f"{word:016x}" for word in words.tolist()]
+
+    def samples_of(self, ids: Sequence[str]) -> list[int]:
+        """The sample behind each row id.
+
+        Raises:
+            DeliveryError: if a row has an id that this key did not give it.
+        """
+        samples = dict(zip(self.ids, self.order.tolist(), strict=True))
+        try:
+            return [samples[row_id] for row_id in ids]
+        except KeyError:
+            raise DeliveryError("a row of the delivery was not made with this key") from None
+
+    def missing(self, ids: Iterable[str]) -> list[int]:
+        """The samples of which no row is among these, in the order of the source."""
+        delivered = set(ids)
+        pairs = zip(self.ids, self.order.tolist(), strict=True)
+        return sorted(sample for row_id, sample in pairs if row_id not in delivered)

@@ -1,8 +1,7 @@
-"""One shard: read, prepare, morph, encode, write. The same function serves every engine."""
+"""One shard: read, prepare, morph, encode, write. Every engine does this same work."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,45 +9,21 @@ import numpy.typing as npt
 
 from mole.errors import DeliveryError
 from mole.exchange.encoding import Encoding
-from mole.exchange.shards import Shard, common_dtype, shard_name, write_shard
-from mole.provider.kept_columns import kept_types, kept_values
+from mole.exchange.shards import Shard, common_dtype, write_shard
+from mole.provider.kept_columns import kept_values
 from mole.provider.keys import MorphKey
-from mole.scheme.shapes import Array, Shape, element_count, unroll
-from mole.sources.preparation import Preparation, shaped_sample
+from mole.provider.plan import Plan, ShardJob
+from mole.provider.row_numbers import RowNumbers
+from mole.scheme.shapes import Array, element_count, unroll
+from mole.sources.preparation import shaped_sample
 from mole.sources.source import BadSampleError, Source, Split
 from mole.storage.stores import Store
 
 PIECE_BYTES = 1 << 24  # of 32-bit values, worked on at a time
 
 
-@dataclass(frozen=True)
-class ShardJob:
-    """Which rows of which split make up a shard."""
-
-    split: str
-    index: int
-    count: int
-    start: int
-    stop: int
-
-    @property
-    def rows(self) -> int:
-        """Number of rows, before bad samples are left out."""
-        return self.stop - self.start
-
-    def pieces(self, rows: int) -> Iterator["ShardJob"]:
-        """The same rows in parts of at most so many."""
-        for start in range(self.start, self.stop, rows):
-            yield replace(self, start=start, stop=min(start + rows, self.stop))
-
-    @property
-    def name(self) -> str:
-        """Where the shard lies in its delivery."""
-        return shard_name(self.split, self.index, self.count)
-
-
 class PlainRows(NamedTuple):
-    """Plain data of some rows, where they stand in their split, and the number types of the samples."""
+    """Plain data of some rows, their positions in the split, and the number types of their samples."""
 
     plain: Array
     positions: list[int]
@@ -56,119 +31,117 @@ class PlainRows(NamedTuple):
 
 
 class ShardMaker:
-    """Makes the shards of one delivery."""
+    """Makes the shards of one delivery.
+
+    Attributes:
+        plan: what the delivery is made from.
+        key: the key that morphs it.
+        rows: the row numbers of each split.
+    """
 
     def __init__(
-        self,
-        source: Source,
-        key: MorphKey,
-        preparation: Preparation,
-        delivery_id: str,
-        *,
-        keep: Sequence[str],
-        skip_bad: bool,
-        decoders: Executor | None = None,
+        self, plan: Plan, source: Source, key: MorphKey, *, decoders: Executor | None = None
     ) -> None:
+        self.plan = plan
+        self.key = key
+        self.rows = {
+            name: RowNumbers(key, plan.delivery_id, name, size) for name, size in plan.sizes.items()
+        }
         self._source = source
-        self._key = key
-        self._preparation = preparation
-        self._skip_bad = skip_bad
-        self._decoders = decoders
-        self._kept = kept_types(source, keep)
-        sizes = {name: len(split) for name, split in source.splits.items()}
-        self.delivery_id = delivery_id
-        self._orders = {name: key.row_order(delivery_id, name, size) for name, size in sizes.items()}
-        self._row_ids = {name: key.row_ids(delivery_id, name, size) for name, size in sizes.items()}
-
-    @property
-    def input_shape(self) -> Shape:
-        """Shape of a sample."""
-        return self._preparation.input_shape
+        self._input_shape = plan.layer.input_shape
+        self._decoders = decoders if source.decodes else None
 
     def write(self, job: ShardJob, encoding: Encoding, store: Store) -> None:
         """Make a shard and write it."""
         shard = self.make(job, encoding)
-        store.make(job.name, lambda path: write_shard(shard, self.input_shape, path))
+        store.make(job.name, lambda path: write_shard(shard, self._input_shape, path))
 
     def make(self, job: ShardJob, encoding: Encoding) -> Shard:
         """A shard, piece by piece: small arrays are used again where large ones would be new each time."""
-        elements = element_count(self.input_shape)
+        elements = element_count(self._input_shape)
         values = np.empty((job.rows, elements), encoding.dtype)
         positions: list[int] = []
         dtypes: set[str] = set()
         for piece in job.pieces(max(1, PIECE_BYTES // (4 * elements))):
             rows = self.read(piece)
             filled = slice(len(positions), len(positions) + len(rows.plain))
-            values[filled] = encoding.encode(self.morphed(rows))
+            values[filled] = encoding.encode(self.morphed(rows.plain))
             positions += rows.positions
             dtypes |= rows.source_dtypes
         return self._shard(job.split, values[: len(positions)], positions, dtypes)
 
     def read(self, job: ShardJob) -> PlainRows:
         """Plain data of a shard's rows, in their secret order; without bad samples, if they are skipped."""
-        split = self._source.splits[job.split]
-        indices = self._orders[job.split][job.start : job.stop].tolist()
-        results = self._read_all(split, indices)
-        bad = [result for result in results if isinstance(result, BadSampleError)]
-        if bad and not self._skip_bad:
-            raise bad[0]
-        good = [i for i, result in enumerate(results) if not isinstance(result, BadSampleError)]
-        shaped = [results[i] for i in good]
-        positions = [job.start + i for i in good]
-        return PlainRows(self._plain(shaped), positions, {array.dtype.name for array in shaped})
+        samples = self._read_all(job.split, self.rows[job.split].order[job.start : job.stop].tolist())
+        good = {
+            position: sample for position, sample in enumerate(samples, job.start) if sample is not None
+        }
+        dtypes = {sample.dtype.name for sample in good.values()}
+        return PlainRows(self._plain([*good.values()]), [*good], dtypes)
 
     def read_row(self, job: ShardJob, row_id: str) -> Array:
         """Plain data of one row of a shard, (1, *input_shape), read from the source."""
+        numbers = self.rows[job.split]
         try:
-            position = self._row_ids[job.split].index(row_id, job.start, job.stop)
+            position = numbers.ids.index(row_id, job.start, job.stop)
         except ValueError:
             raise DeliveryError(
                 f"{job.name} holds rows that are not of this delivery: remove it and call again"
             ) from None
         split = self._source.splits[job.split]
-        shaped = read_sample(split, int(self._orders[job.split][position]), self._preparation)
-        if isinstance(shaped, BadSampleError):
-            raise shaped
-        return self._plain([shaped])
+        return self._plain([read_sample(self.plan, split, int(numbers.order[position]))])
 
-    def morphed(self, rows: PlainRows) -> Array:
-        """Morphed rows before they are encoded, (b, elements)."""
-        return unroll(self._key.morphing.morph(rows.plain))
+    def morphed(self, plain: Array) -> Array:
+        """Morphed rows before they are encoded, (b, elements), from plain data, (b, *input_shape)."""
+        return unroll(self.key.morphing.morph(plain))
 
     def _shard(self, name: str, values: npt.NDArray[Any], positions: list[int], dtypes: set[str]) -> Shard:
-        split = self._source.splits[name]
-        indices = self._orders[name][positions]
+        split, numbers = self._source.splits[name], self.rows[name]
+        samples = numbers.order[positions]
         return Shard(
             values=values,
-            labels=None if split.labels is None else split.labels[indices],
-            row_ids=[self._row_ids[name][position] for position in positions],
+            labels=None if split.labels is None else split.labels[samples],
+            row_ids=[numbers.ids[position] for position in positions],
             extra={
-                column: kept_values(split.extra[column], indices.tolist(), kind)
-                for column, kind in self._kept.items()
+                column: kept_values(split.extra[column], samples.tolist(), kind)
+                for column, kind in self.plan.kept.items()
             },
             source_dtype=common_dtype(tuple(dtypes)) if dtypes else None,
         )
 
-    def _read_all(self, split: Split, indices: list[int]) -> list[Any]:
-        def read(index: int) -> npt.NDArray[Any] | BadSampleError:
-            return read_sample(split, index, self._preparation)
+    def _read_all(self, name: str, indices: list[int]) -> list[npt.NDArray[Any] | None]:
+        split = self._source.splits[name]
 
-        if self._source.decodes and self._decoders is not None:
-            return list(self._decoders.map(read, indices))
-        return [read(index) for index in indices]
+        def read(index: int) -> npt.NDArray[Any] | None:
+            try:
+                return read_sample(self.plan, split, index)
+            except BadSampleError:
+                if self.plan.skip_bad:
+                    return None
+                raise
+
+        several: Callable[..., Any] = map if self._decoders is None else self._decoders.map
+        return list(several(read, indices))
 
     def _plain(self, shaped: list[npt.NDArray[Any]]) -> Array:
+        preparation = self.plan.preparation
         if not shaped:
-            return np.empty((0, *self.input_shape), np.float32)
+            return np.empty((0, *self._input_shape), np.float32)
         if len({array.dtype for array in shaped}) == 1:
-            stacked = np.empty((len(shaped), *self.input_shape), shaped[0].dtype)  # in row-major order
-            return self._preparation.plain(np.stack(shaped, out=stacked))
-        return np.concatenate([self._preparation.plain(array[np.newaxis]) for array in shaped])
+            stacked = np.empty((len(shaped), *self._input_shape), shaped[0].dtype)  # in row-major order
+            return preparation.plain(np.stack(shaped, out=stacked))
+        return np.concatenate([preparation.plain(array[np.newaxis]) for array in shaped])
 
 
-def read_sample(split: Split, index: int, preparation: Preparation) -> npt.NDArray[Any] | BadSampleError:
-    """A sample in the layer's shape, or why it cannot be used."""
+def read_sample(plan: Plan, split: Split, index: int) -> npt.NDArray[Any]:
+    """A sample in the layer's shape and in its own number type; raises BadSampleError."""
+    return shaped_sample(split, index, plan.preparation)
+
+
+def why_left_out(plan: Plan, split: Split, index: int) -> BadSampleError:
+    """Why a sample that was left out cannot be used, found out by reading it once more."""
     try:
-        return shaped_sample(split, index, preparation)
+        read_sample(plan, split, index)
     except BadSampleError as error:
         return error
+    return BadSampleError(split.name_of(index), "it could not be read when it was needed")

@@ -1,6 +1,4 @@
-"""Makes probes and witnesses, with the key. What they are for is told in `mole.exchange.probes`."""
-
-from collections.abc import Sequence
+"""Makes probes and witnesses, with the key. `mole.exchange.probes` says what they are for."""
 
 import numpy as np
 
@@ -8,7 +6,8 @@ from mole.exchange.encoding import LEVELS, Encoding
 from mole.exchange.probes import Probes, Witnesses, root_mean_square, tolerance
 from mole.exchange.shards import ShardFile
 from mole.provider.keys import MorphKey
-from mole.provider.shard_maker import ShardJob, ShardMaker
+from mole.provider.plan import ShardJob
+from mole.provider.shard_maker import ShardMaker
 from mole.scheme.convolution import features_of
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Array, Shape, element_count, unroll
@@ -36,22 +35,18 @@ def make_probes(layer: FirstLayer, key: MorphKey, encoding: Encoding) -> Probes:
 class WitnessMaker:
     """Finds a witness for every shard, in the source once more: what was written is not trusted."""
 
-    def __init__(
-        self, maker: ShardMaker, layer: FirstLayer, key: MorphKey, encoding: Encoding, probes: Probes
-    ) -> None:
-        self._maker, self._layer, self._key, self._encoding = maker, layer, key, encoding
-        self._probes = probes
-        self._order = key.channel_order(layer.channels)
+    def __init__(self, maker: ShardMaker, encoding: Encoding, probes: Probes) -> None:
+        self._maker, self._encoding, self._probes = maker, encoding, probes
+        self._layer = layer = maker.plan.layer
+        self._order = maker.key.channel_order(layer.channels)
         bias = np.zeros(layer.channels) if layer.bias is None else layer.bias[self._order]
         self._bias = np.repeat(bias.astype(np.float32), element_count(layer.output_grid))
 
-    def make(self, jobs: Sequence[ShardJob], store: Store, error: float) -> Witnesses:
+    def make(self, store: Store, error: float) -> Witnesses:
         """A witness for each shard that has a row which can tell; `error` is that of the probes."""
         shards, rows, positions, features = [], [], [], []
-        for number, job in enumerate(jobs):
-            where = self._key.numbers(
-                f"witnesses/{self._maker.delivery_id}/{job.name}", POSITIONS, len(self._bias)
-            )
+        for number, job in enumerate(self._maker.plan.jobs):
+            where = self._positions(job)
             for row_id in ShardFile(store, job.name).row_ids()[:TRIES]:
                 true = self._features(job, row_id, where, error)
                 if true is not None:
@@ -67,13 +62,18 @@ class WitnessMaker:
             np.array(features, np.float32).reshape(-1, POSITIONS),
         )
 
+    def _positions(self, job: ShardJob) -> list[int]:
+        """Which features are shown of a shard's witness."""
+        stream = self._maker.key.stream(f"witnesses/{self._maker.plan.delivery_id}/{job.name}")
+        return stream.below(len(self._bias), POSITIONS)
+
     def _features(self, job: ShardJob, row_id: str, where: list[int], error: float) -> Array | None:
         """True features of a row at some positions; None if they would not tell one key from another.
 
-        Of an all-black image they would not, nor of a row that 8 bits cut off.
+        Those of an all-black image would not, nor those of a row that 8 bits clipped.
         """
         plain = self._maker.read_row(job, row_id)
-        morphed = unroll(self._key.morphing.morph(plain))
+        morphed = self._maker.morphed(plain)
         if self._encoding.scales is not None and np.abs(morphed / self._encoding.scales).max() > LEVELS:
             return None
         true = features_of(self._layer, plain, channel_order=self._order).reshape(1, -1)[:, where]
@@ -85,7 +85,7 @@ class WitnessMaker:
 def _smooth_images(key: MorphKey, shape: Shape) -> Array:
     """Coarse random patterns, stretched to the sample's shape along its last two axes."""
     sides = [min(COARSE, side) for side in shape[-2:]]
-    coarse = key.normal_numbers("probes", COUNT * element_count((*shape[:-2], *sides)))
+    coarse = key.stream("probes").normals(COUNT * element_count((*shape[:-2], *sides)))
     images = coarse.reshape(COUNT, *shape[:-2], *sides)
     for axis, side in zip(range(-len(sides), 0), shape[-2:], strict=True):
         images = np.repeat(images, -(-side // images.shape[axis]), axis=axis)

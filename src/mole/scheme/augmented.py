@@ -8,7 +8,7 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from mole.scheme.shapes import (
     rows_of,
 )
 
+LayerDtype = Literal["float32", "float16"]
 DTYPES = ("float32", "float16", "float64")
 FINGERPRINT = re.compile(r"[0-9a-f]{32}")
 

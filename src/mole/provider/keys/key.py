@@ -1,20 +1,19 @@
 """MorphKey: the provider's secret, from which the core and the channel order follow."""
 
 import hmac
-import math
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from mole.errors import CoreError, KeyFileError, ParameterError
-from mole.provider.keys.derivation import SEED_BYTES, WordStream, derive_bytes, normal_matrix, permutation
+from mole.provider.keys.derivation import SEED_BYTES, WordStream, derive_bytes
 from mole.provider.keys.key_file import (
     KeyParameters,
     read_key_text,
@@ -38,11 +37,22 @@ from mole.scheme.shapes import (
 from mole.scheme.whitening import Whitening
 from mole.storage.age import decrypt, encrypt, read_limited
 from mole.storage.atomic import new_secret_file
+from mole.storage.locations import reason_of
 
 MAX_CORE_SIDE = 16_384  # 2 GB in 64 bits, and minutes to draw
 MIN_CORE_SIDE = 16  # a smaller one hides nothing worth the name
 MAX_DRAWS = 100
 MAX_KEY_FILE_BYTES = 1 << 16
+
+
+class KeyTexts(NamedTuple):
+    """The contents of a key's files: its text, and the whitening of a whitened core."""
+
+    text: bytes
+    whitening: bytes | None
+
+    def __repr__(self) -> str:
+        return "KeyTexts(...)"
 
 
 class MorphKey:
@@ -54,12 +64,17 @@ class MorphKey:
              fingerprint='dd666cbbc7cdd4545d21b8168832684a')
     >>> key.channel_order(4)
     array([3, 0, 2, 1])
+
+    Attributes:
+        parameters: what shape it morphs, and how; not secret.
+        path: the file that it was loaded from or first saved to, beside which its ledger lies.
     """
 
     def __init__(self, parameters: KeyParameters, seed: bytes, whitening: Whitening | None = None) -> None:
         self.parameters = parameters
         self._seed = seed
         self._whitening = whitening
+        self.path: Path | None = None
 
     @classmethod
     def generate(
@@ -127,32 +142,21 @@ class MorphKey:
 
     def channel_order(self, channels: int) -> npt.NDArray[np.intp]:
         """The secret order of output channels: new channel c is old channel order[c]."""
-        return permutation(self._seed, self.parameters.info(f"channel-order/{channels}"), channels)
+        return self.stream(f"channel-order/{channels}").order(channels)
 
-    def row_order(self, delivery_id: str, split: str, rows: int) -> npt.NDArray[np.intp]:
-        """The secret order in which the rows of a delivery's split leave: row r is sample order[r]."""
-        info = self.parameters.info(f"row-order/{delivery_id}/{split}/{rows}")
-        return permutation(self._seed, info, rows)
+    def stream(self, purpose: str) -> WordStream:
+        """Random words that only the holder of the key can draw again, others for each purpose."""
+        return WordStream(self._seed, self.parameters.info(purpose))
 
-    def row_ids(self, delivery_id: str, split: str, rows: int) -> list[str]:
-        """A name for each row: 16 hexadecimal digits that say nothing about the sample."""
-        info = self.parameters.info(f"row-ids/{delivery_id}/{split}/{rows}")
-        return [f"{word:016x}" for word in WordStream(self._seed, info).take(rows).tolist()]
-
-    def normal_numbers(self, purpose: str, count: int) -> npt.NDArray[np.float64]:
-        """Normal numbers that only the holder of the key can make again."""
-        side = math.isqrt(count - 1) + 1
-        return normal_matrix(self._seed, self.parameters.info(purpose), side).reshape(-1)[:count]
-
-    def numbers(self, purpose: str, count: int, below: int) -> list[int]:
-        """Whole numbers from 0 that only the holder of the key can make again."""
-        words = WordStream(self._seed, self.parameters.info(purpose)).take(count)
-        return [word % below for word in words.tolist()]
-
-    def sign(self, purpose: str, text: str) -> str:
-        """A digest of a text that only the holder of the key can make: 32 hexadecimal digits."""
+    def mac(self, purpose: str, text: str) -> str:
+        """A digest of a text that only the holder of the key can compute: 32 hexadecimal digits."""
         mac_key = derive_bytes(self._seed, self.parameters.info(purpose))
         return hmac.digest(mac_key, text.encode(), "sha256").hex()[:32]
+
+    def to_texts(self) -> KeyTexts:
+        """What the key's files hold, in clear: to be encrypted before it goes anywhere."""
+        whitening = None if self._whitening is None else write_whitening(self._whitening)
+        return KeyTexts(write_key_text(self.parameters, self._seed).encode(), whitening)
 
     def save(
         self,
@@ -169,10 +173,11 @@ class MorphKey:
             recipients: age recipients (age1..., or ssh-ed25519 public keys) instead of a passphrase.
         """
         path = Path(path)
-        files = {path: (write_key_text(self.parameters, self._seed).encode(), True)}
-        if self._whitening is not None:
+        text, whitening = self.to_texts()
+        files = {path: (text, True)}
+        if whitening is not None:
             # First the whitening: a key that is there is complete.
-            files = {whitening_path(path): (write_whitening(self._whitening), False), **files}
+            files = {whitening_path(path): (whitening, False), **files}
         for file in files:
             if file.exists() or file.is_symlink():
                 raise KeyFileError(
@@ -191,9 +196,9 @@ class MorphKey:
             for file in written:
                 file.unlink(missing_ok=True)
             if isinstance(error, OSError | ValueError):
-                reason = getattr(error, "strerror", None) or error
-                raise KeyFileError(f"{path} cannot be written: {reason}") from None
+                raise KeyFileError(f"{path} cannot be written: {reason_of(error)}") from None
             raise
+        self.path = self.path or path.absolute()
 
     @classmethod
     def load(
@@ -225,11 +230,13 @@ class MorphKey:
             whitening = read_whitening(content, digest=parameters.whitening, name=str(beside))
             if len(whitening.matrix) != side:
                 raise KeyFileError(f"{beside} does not fit its key: its matrix has the wrong size")
-        return cls(parameters, seed, whitening)
+        key = cls(parameters, seed, whitening)
+        key.path = path.absolute()
+        return key
 
     def _derive_core(self) -> Core:
         side = block_size(self.input_shape, self.kappa)
-        normal = normal_matrix(self._seed, self.parameters.info("core"), side)
+        normal = self.stream("core").normals(side * side).reshape(side, side)
         if self._whitening is not None:
             return whitened_core(normal, self._whitening)
         return gaussian_core(normal) if self.core == "gaussian" else orthogonal_core(normal)

@@ -1,14 +1,16 @@
-"""The key as short text that a person can read: what stands inside the age file.
+"""What a key's files hold once they are decrypted: a short text, and the whitening of a whitened core.
 
-# Morphed Learning key. Whoever has it can undo the morphing: keep it secret.
-mole-key: 1
-fingerprint: 0f2c...
-input-shape: 3x32x32
-kappa: 1
-core: orthogonal
-layout: rows
-draw: 0
-seed: 9b1d...
+    # Morphed Learning key. Whoever has it can undo the morphing: keep it secret.
+    mole-key: 1
+    fingerprint: 0f2c...
+    input-shape: 3x32x32
+    kappa: 1
+    core: orthogonal
+    layout: rows
+    draw: 0
+    seed: 9b1d...
+
+The whitening, which has as many numbers as the core, lies in a second file beside it.
 """
 
 import re
@@ -29,6 +31,7 @@ from mole.scheme.whitening import Whitening
 VERSION = 1
 COMMENT = "# Morphed Learning key. Whoever has it can undo the morphing: keep it secret."
 MAX_TEXT_BYTES = 4096
+SUFFIX = ".whitening"
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,11})")
 _SHAPE = re.compile(r"[1-9][0-9]{0,8}(x[1-9][0-9]{0,8})*")
@@ -103,6 +106,31 @@ def read_key_text(content: bytes, name: str) -> tuple[KeyParameters, bytes]:
     return parameters, seed
 
 
+def whitening_path(key_path: Path) -> Path:
+    """Where the whitening of a key lies: beside it.
+
+    >>> whitening_path(Path("provider.key")).name
+    'provider.key.whitening'
+    """
+    return key_path.with_name(key_path.name + SUFFIX)
+
+
+def write_whitening(whitening: Whitening) -> bytes:
+    """The plain content of a whitening file."""
+    return save_tensors({"whitening": whitening.matrix})
+
+
+def read_whitening(content: bytes, *, digest: str, name: str) -> Whitening:
+    """The whitening that a key with this digest asks for."""
+    try:
+        whitening = Whitening(load_tensors(content)["whitening"])
+    except (SafetensorError, MoleError, KeyError, ValueError):
+        raise KeyFileError(f"{name} decrypts to something that is not a whitening") from None
+    if whitening.digest != digest:
+        raise KeyFileError(f"{name} belongs to another key: use the file that was saved with this one")
+    return whitening
+
+
 def _fields(content: bytes, name: str) -> dict[str, str]:
     if len(content) > MAX_TEXT_BYTES:
         raise KeyFileError(f"{name} decrypts to something too long to be a Morphed Learning key")
@@ -162,31 +190,3 @@ def _parameters(fields: dict[str, str], name: str) -> KeyParameters:
 def _malformed(name: str, field: str) -> KeyFileError:
     # The value stays out of the message: it may be the seed.
     return KeyFileError(f"{name} is not a valid key: its line '{field}' cannot be read")
-
-
-SUFFIX = ".whitening"
-
-
-def whitening_path(key_path: Path) -> Path:
-    """Where the whitening of a key lies: beside it.
-
-    >>> whitening_path(Path("provider.key")).name
-    'provider.key.whitening'
-    """
-    return key_path.with_name(key_path.name + SUFFIX)
-
-
-def write_whitening(whitening: Whitening) -> bytes:
-    """The plain content of a whitening file."""
-    return save_tensors({"whitening": whitening.matrix})
-
-
-def read_whitening(content: bytes, *, digest: str, name: str) -> Whitening:
-    """The whitening that a key with this digest asks for."""
-    try:
-        whitening = Whitening(load_tensors(content)["whitening"])
-    except (SafetensorError, MoleError, KeyError, ValueError):
-        raise KeyFileError(f"{name} decrypts to something that is not a whitening") from None
-    if whitening.digest != digest:
-        raise KeyFileError(f"{name} belongs to another key: use the file that was saved with this one")
-    return whitening

@@ -1,6 +1,6 @@
-"""A key on its way to another process of the provider's: sealed, with the opener sent separately.
+"""A key on its way to another of the provider's processes: sealed, with what opens it sent separately.
 
-Engines may keep what they pass around in shared memory or on disk. So the key travels as a sealed box,
+Engines may keep what they pass around in shared memory or on disk. So the key travels as an encrypted box,
 which may lie anywhere, and a one-time opener of 32 bytes, which goes from memory to memory.
 """
 
@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from mole.errors import KeyFileError
 from mole.provider.keys.key import MorphKey
-from mole.provider.keys.key_file import read_key_text, read_whitening, write_key_text, write_whitening
+from mole.provider.keys.key_file import read_key_text, read_whitening
 
 NONCE = bytes(12)  # each opener is used once
 LENGTH_BYTES = 4
@@ -33,10 +33,9 @@ def seal_key(key: MorphKey) -> Parcel:
     >>> open_key(parcel).input_shape
     (1, 4, 4)
     """
-    text = write_key_text(key.parameters, key._seed).encode()
-    whitening = b"" if key._whitening is None else write_whitening(key._whitening)
+    text, whitening = key.to_texts()
     opener = secrets.token_bytes(32)
-    content = len(text).to_bytes(LENGTH_BYTES, "big") + text + whitening
+    content = len(text).to_bytes(LENGTH_BYTES, "big") + text + (whitening or b"")
     return Parcel(opener, ChaCha20Poly1305(opener).encrypt(NONCE, content, None))
 
 
