@@ -17,6 +17,7 @@ import torch
 
 import mole
 from common import summary, write_result
+from mole.scheme.layer_matrix import layer_matrix
 from mole.scheme.shapes import Array
 from vgg import INPUT_SHAPE, vgg_layer
 
@@ -68,7 +69,7 @@ def main() -> None:
     key_seconds = time.perf_counter() - start
 
     inverse = key.morphing.core.inverse.astype(np.float32)
-    dense = mole.layer_matrix(layer)
+    dense = layer_matrix(layer)
     source = np.ones((inverse.shape[0], dense.shape[1]), np.float32)
     summaries = {
         "augment": timed(lambda: mole.augment(layer, key)),

@@ -27,8 +27,8 @@ when it is first used, so that a command can answer, and be interrupted, before 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from mole._version import __version__
-from mole.errors import MoleError
+from mole._version import __version__ as __version__
+from mole.errors import MoleError as MoleError
 
 if TYPE_CHECKING:
     from mole import torch as torch
@@ -66,7 +66,7 @@ _HOMES = {
 }
 _PACKAGES = ("audit", "torch")  # the first is also a function: it can be called
 
-__all__ = sorted([*_HOMES, "MoleError", "__version__", "audit"])
+__all__ = ["MoleError", "__version__", "audit", *_HOMES]  # noqa: PLE0604  (all of them are names)
 
 
 def __getattr__(name: str) -> Any:

@@ -11,17 +11,18 @@ from mole.attacks.tools.attack import NotApplicableError
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.inverse_core import CoreEquations
 from mole.scheme.convolution import features_of
+from mole.scheme.layer_matrix import layer_matrix
 from strategies import convolution_cases, layer_cases
 
 
 def sees_something(layer: mole.FirstLayer) -> bool:
-    return bool(np.abs(mole.layer_matrix(layer)).max() > 0)
+    return bool(np.abs(layer_matrix(layer)).max() > 0)
 
 
 @given(case=layer_cases())
 def test_deconvolution_is_least_squares(case):
     assume(sees_something(case.layer))
-    matrix = mole.layer_matrix(case.layer)
+    matrix = layer_matrix(case.layer)
     singular = np.linalg.svd(matrix, compute_uv=False) / np.linalg.norm(matrix, 2)
     assume(not ((singular > 1e-9) & (singular < 1e-2)).any())  # no doubt about its rank
     undo = Deconvolution.of(case.layer)
@@ -37,9 +38,7 @@ def test_deconvolution_is_least_squares(case):
 def test_a_direction_that_features_hardly_show_does_not_count(kernel, rank):
     """Both have only large pivots; the first one shrinks one direction by 8 to the power of 17."""
     layer = mole.FirstLayer.conv(np.array([[kernel]]), None, input_shape=(1, 17), padding=((0, 1),))
-    assert (
-        Deconvolution.of(layer).rank == np.linalg.matrix_rank(mole.layer_matrix(layer), rtol=1e-5) == rank
-    )
+    assert Deconvolution.of(layer).rank == np.linalg.matrix_rank(layer_matrix(layer), rtol=1e-5) == rank
 
 
 @given(case=convolution_cases())
@@ -65,7 +64,7 @@ def test_the_inverse_core_is_the_keys(case, seed):
     equations = CoreEquations.of(case.layer, case.kappa)
     rows = np.arange(equations.side)
     assert equations.residual(augmented, delivery.order, rows) < 1e-4
-    bands = mole.layer_matrix(case.layer).reshape(case.kappa, equations.side, -1)
+    bands = layer_matrix(case.layer).reshape(case.kappa, equations.side, -1)
     stacked = np.concatenate(list(bands), axis=1)
     singular = np.linalg.svd(stacked, compute_uv=False)
     if len(singular) == equations.side and singular[-1] > 1e-2 * singular[0]:

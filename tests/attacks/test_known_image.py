@@ -9,6 +9,7 @@ import mole
 from attackers import CORES, Delivery, cifar, fashion, needs_cifar, random_conv, seed_of
 from mole.attacks.known_image import _learned_layer, run
 from mole.attacks.tools.attack import NotApplicableError
+from mole.scheme.layer_matrix import layer_matrix
 from strategies import fewer_examples, layer_cases
 
 
@@ -81,6 +82,6 @@ def test_kernels_are_learned_in_the_secret_order(case, seed):
     learned, rank = _learned_layer(delivery.injecting(known), len(known))
     # Taps that only ever meet padding cannot be learned, and do not matter: compare what layers do.
     order = delivery.order
-    true = mole.layer_matrix(layer).reshape(-1, layer.channels, int(np.prod(layer.output_grid)))[:, order]
-    assert np.allclose(mole.layer_matrix(learned).reshape(true.shape), true, atol=1e-5)
+    true = layer_matrix(layer).reshape(-1, layer.channels, int(np.prod(layer.output_grid)))[:, order]
+    assert np.allclose(layer_matrix(learned).reshape(true.shape), true, atol=1e-5)
     assert rank <= learned.weight[0].size

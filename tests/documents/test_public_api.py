@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_public_names():
-    assert mole.__all__ == [
+    assert sorted(mole.__all__) == [
         "AugmentedLayer",
         "Delivery",
         "FirstLayer",

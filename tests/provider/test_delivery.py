@@ -17,6 +17,8 @@ from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
 from mole.provider.recover import recover
 from mole.provider.row_numbers import RowNumbers
+from mole.scheme.layer_matrix import layer_matrix
+from mole.scheme.shapes import roll, unroll
 from mole.sources.opening import open_source
 from mole.sources.source import BadSampleError
 from mole.storage.stores import LocalStore
@@ -66,7 +68,7 @@ def test_the_augmented_layer_gives_the_features_of_the_images(source, tmp_path):
     with np.load(tmp_path / "data.npz") as truth:
         images = truth["x_test"][rows.order[:15]].transpose(0, 3, 1, 2)
     plain = layer.plain(images)
-    expected = mole.roll(mole.unroll(plain) @ mole.layer_matrix(layer), layer.output_shape)
+    expected = roll(unroll(plain) @ layer_matrix(layer), layer.output_shape)
     expected = (expected + layer.bias.reshape(-1, 1, 1))[:, key.channel_order(4)]
     assert np.allclose(features, expected, atol=1e-4)
 

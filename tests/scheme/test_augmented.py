@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import mole
 from images import smooth_images
 from mole.errors import ParameterError, ShapeError
+from mole.scheme.layer_matrix import layer_matrix
 from strategies import layer_cases
 
 SEED, OTHER_SEED = bytes(range(32)), bytes(32)
@@ -37,7 +38,7 @@ def test_with_another_key_the_features_differ(case):
     assume(key.morphing.core.size > 1)  # a core of side 1 is a sign
     features = mole.augment(case.layer, other, dtype="float64").features(mole.morph(case.batch, key))
     expected = case.torch_features()
-    assume(mole.layer_matrix(case.layer).any())  # else the kernel meets nothing but padding
+    assume(layer_matrix(case.layer).any())  # else the kernel meets nothing but padding
     assert not np.allclose(features, expected[:, other.channel_order(case.layer.channels)], atol=1e-7)
 
 
@@ -109,7 +110,7 @@ def test_matrix_is_the_papers_product(rng):
     """C^ac = M^-1 C with its groups of n^2 columns shuffled."""
     layer = mole.FirstLayer.conv(rng.normal(size=(4, 2, 2, 2)), None, input_shape=(2, 4, 4))
     key = mole.MorphKey.generate((2, 4, 4), insecure_seed=SEED)
-    product = key.morphing.core.inverse @ mole.layer_matrix(layer)
+    product = key.morphing.core.inverse @ layer_matrix(layer)
     groups = product.reshape(32, 4, 9)[:, key.channel_order(4)]
     augmented = mole.augment(layer, key, dtype="float64")
     assert np.allclose(augmented.matrix, groups.reshape(32, 36), atol=1e-12)

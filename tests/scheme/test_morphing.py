@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import mole
 from mole.errors import ParameterError, ShapeError
-from mole.scheme.shapes import FloatType, element_count
+from mole.scheme.shapes import FloatType, element_count, unroll, valid_kappas
 
 SEED = bytes(range(32))
 
@@ -31,12 +31,12 @@ def block_diagonal(core: np.ndarray, kappa: int) -> np.ndarray:
     data=st.data(),
 )
 def test_morphing_is_the_product_with_the_block_diagonal_matrix(shape, core, data):
-    kappa = data.draw(st.sampled_from(mole.valid_kappas(shape)))
+    kappa = data.draw(st.sampled_from(valid_kappas(shape)))
     key = make_key(shape, kappa=kappa, core=core)
     batch = np.random.default_rng(0).normal(size=(3, *shape))
     matrix = block_diagonal(key.morphing.core.matrix, kappa)
     morphed = mole.morph(batch, key)
-    assert np.allclose(mole.unroll(morphed), mole.unroll(batch) @ matrix, atol=1e-12)
+    assert np.allclose(unroll(morphed), unroll(batch) @ matrix, atol=1e-12)
     assert np.allclose(mole.unmorph(morphed, key), batch, atol=1e-8)
     elements = element_count(shape)
     inverse = key.morphing.inverse_rows(0, elements, dtype=np.dtype(np.float64))
@@ -60,7 +60,7 @@ def test_shape_and_dtype_stay(rng, dtype: FloatType, tolerance):
 def test_rows_and_empty_batches_are_taken_too(rng):
     key = make_key((3, 8, 8))
     batch = rng.normal(size=(5, 3, 8, 8))
-    assert np.array_equal(mole.morph(mole.unroll(batch), key), mole.unroll(mole.morph(batch, key)))
+    assert np.array_equal(mole.morph(unroll(batch), key), unroll(mole.morph(batch, key)))
     assert mole.morph(batch[:0], key).shape == (0, 3, 8, 8)
 
 

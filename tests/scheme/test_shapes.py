@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import mole
 from mole.errors import ParameterError, ShapeError
-from mole.scheme.shapes import block_size, check_shape, element_count, rows_of
+from mole.scheme.shapes import block_size, check_shape, element_count, roll, rows_of, unroll, valid_kappas
 
 shapes = st.lists(st.integers(1, 7), min_size=1, max_size=4).map(tuple)
 
@@ -13,9 +12,9 @@ shapes = st.lists(st.integers(1, 7), min_size=1, max_size=4).map(tuple)
 @given(shape=shapes, count=st.integers(0, 3))
 def test_roll_undoes_unroll(shape, count):
     batch = np.arange(count * element_count(shape), dtype=np.float64).reshape(count, *shape)
-    rows = mole.unroll(batch)
+    rows = unroll(batch)
     assert rows.shape == (count, element_count(shape))
-    assert np.array_equal(mole.roll(rows, shape), batch)
+    assert np.array_equal(roll(rows, shape), batch)
 
 
 def test_unroll_goes_channel_by_channel_then_row_by_row():
@@ -25,14 +24,14 @@ def test_unroll_goes_channel_by_channel_then_row_by_row():
         for h in range(height):
             for w in range(width):
                 image[0, c, h, w] = c * height * width + h * width + w  # the paper's position
-    assert mole.unroll(image)[0].tolist() == list(range(24))
+    assert unroll(image)[0].tolist() == list(range(24))
 
 
 @given(shape=shapes)
 def test_kappas_are_exactly_the_divisors(shape):
     elements = element_count(shape)
     expected = tuple(k for k in range(1, elements + 1) if elements % k == 0)
-    assert mole.valid_kappas(shape) == expected
+    assert valid_kappas(shape) == expected
 
 
 @pytest.mark.parametrize("kappa", [1.0, "3", None])
@@ -57,6 +56,6 @@ def test_batches_that_do_not_fit_are_refused():
     with pytest.raises(ShapeError, match=r"expected \(batch, 3, 8, 8\)"):
         rows_of(np.zeros((2, 3, 8, 9)), (3, 8, 8))
     with pytest.raises(ShapeError, match="batch axis"):
-        mole.unroll(np.zeros(3))
+        unroll(np.zeros(3))
     with pytest.raises(ShapeError, match=r"\(batch, 12\)"):
-        mole.roll(np.zeros((2, 13)), (3, 2, 2))
+        roll(np.zeros((2, 13)), (3, 2, 2))

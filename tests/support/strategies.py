@@ -9,6 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import mole
+from mole.scheme.shapes import valid_kappas
 
 CONVOLUTIONS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 MAX_SIDE = {1: 24, 2: 8, 3: 4}
@@ -83,7 +84,7 @@ def linear_cases(draw: st.DrawFn) -> Case:
 
 def _case(draw: st.DrawFn, layer: mole.FirstLayer, rng: np.random.Generator) -> Case:
     batch = rng.normal(size=(draw(st.integers(1, 3)), *layer.input_shape))
-    kappa = draw(st.sampled_from(mole.valid_kappas(layer.input_shape)))
+    kappa = draw(st.sampled_from(valid_kappas(layer.input_shape)))
     return Case(layer, batch, kappa)
 
 

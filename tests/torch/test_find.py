@@ -10,6 +10,8 @@ from torch import nn
 
 import mole
 from mole.errors import ParameterError, UnsupportedLayerError
+from mole.scheme.layer_matrix import layer_matrix
+from mole.scheme.shapes import roll, unroll
 from mole.torch import attach, export_first_layer, find_first_layer
 from processors import needs_16_bits
 
@@ -219,7 +221,7 @@ def test_every_convolution_of_torch_is_exported_as_it_is(case):
     batch = torch.randn(2, *shape, dtype=torch.float64)
     with torch.no_grad():
         expected = model.double()(batch).numpy()
-    features = mole.roll(mole.unroll(batch.numpy()) @ mole.layer_matrix(layer), layer.output_shape)
+    features = roll(unroll(batch.numpy()) @ layer_matrix(layer), layer.output_shape)
     if layer.bias is not None:
         features = features + layer.bias.reshape(-1, *(1,) * len(layer.output_grid))
     assert np.allclose(features, expected, atol=1e-6)
