@@ -21,6 +21,7 @@ from mole.attacks.tools.blocks import Whitened, blocks_of, nearest_rotation, sam
 from mole.attacks.tools.views import OutsiderView
 from mole.audit.scoring import Truth, score
 from mole.scheme.cores import orthogonal_core, whitened_core
+from mole.scheme.layouts import Layout
 from mole.scheme.morphing import Morphing
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array
@@ -77,7 +78,7 @@ def morphing(plain: Array, side: int, core: str) -> Morphing:
     normal = np.random.default_rng(side).normal(size=(side, side))
     whitening = Whitening.estimate(plain.reshape(-1, side)) if core == "whitened" else None
     made = orthogonal_core(normal) if whitening is None else whitened_core(normal, whitening)
-    return Morphing(plain.shape[1:], plain[0].size // side, made)
+    return Morphing(Layout.of("rows", plain.shape[1:], plain[0].size // side), made)
 
 
 def without_limit(view: OutsiderView, rng: np.random.Generator) -> Finding:

@@ -10,6 +10,7 @@ from mole.attacks.tools.attack import NotApplicableError
 from mole.attacks.tools.views import OutsiderView
 from mole.audit.scoring import Truth, score
 from mole.scheme.cores import Core, orthogonal_core
+from mole.scheme.layouts import Layout
 from mole.scheme.morphing import Morphing
 from mole.scheme.shapes import unroll
 from real_images import fashion, morphed
@@ -25,7 +26,9 @@ def view_of(plain, side, rng, public=None):
     )
     kappa = plain[0].size // side
     return OutsiderView(
-        morphed=Morphing(plain.shape[1:], kappa, core).morph(plain), kappa=kappa, public=public
+        morphed=Morphing(Layout.of("rows", plain.shape[1:], kappa), core).morph(plain),
+        kappa=kappa,
+        public=public,
     )
 
 

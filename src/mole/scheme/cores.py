@@ -9,7 +9,7 @@ where those come from is the key's business.
 
 import math
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Literal, NoReturn, get_args
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from mole.errors import CoreError
 from mole.scheme.shapes import Array
 from mole.scheme.whitening import SPECTRUM_FLOOR, Whitening
 
-CORE_KINDS = ("orthogonal", "whitened", "gaussian")
+CoreKind = Literal["orthogonal", "whitened", "gaussian"]
+CORE_KINDS: tuple[CoreKind, ...] = get_args(CoreKind)
 
 # A Gaussian matrix of side q has a condition number of a few q; one in sixteen exceeds this many.
 GAUSSIAN_CONDITION_PER_SIDE = 32.0
