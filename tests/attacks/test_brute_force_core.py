@@ -5,9 +5,9 @@ import pytest
 
 from images import smooth_images
 from mole.analysis.guessing import log2_core_guess_bound
-from mole.attacks.brute_force_core import ATTACK, GUESSES, neighbour_correlation
-from mole.attacks.tools.attack import NotApplicableError
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.brute_force_core import ATTACK, GUESSES
+from mole.attacks.tools.likeness import neighbour_correlation
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.audit.scoring import Truth, score
 from mole.scheme.cores import Core, orthogonal_core
 from mole.scheme.layouts import Layout

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mole.attacks.independent_components import ATTACK, MOST_SIDE
-from mole.attacks.tools.attack import NotApplicableError
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.audit.scoring import Truth, score
 from mole.errors import MissingExtraError
 from mole.scheme.cores import orthogonal_core, whitened_core

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import mole
 from attackers import CIFAR, CORES, Delivery, cifar, fashion, needs_cifar, random_conv, seed_of
 from images import smooth_images
-from mole.attacks.tools.attack import NotApplicableError
+from mole.attacks.tools.views import NotApplicableError
 from mole.attacks.unknown_kernels import find_kernels, run
 
 

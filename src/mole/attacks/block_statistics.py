@@ -8,9 +8,9 @@ included: whitening makes the blocks' common covariance the identity, not that o
 
 import numpy as np
 
-from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
-from mole.attacks.tools.blocks import Moments, RotationSearch, Whitened, blocks_of, samples_of
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.attack import OUTSIDER, Attack, Finding
+from mole.attacks.tools.blocks import Moments, RotationSearch, Whitened
+from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array
 
 MOST_ELEMENTS = 3072  # of a sample, whose covariance is taken: of larger ones a part
@@ -25,13 +25,13 @@ AT_MOST_IMAGES = 256
 def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     """Find the core's rotation by the statistics of blocks, and turn it back."""
     _check(view)
-    public = Whitened.of(blocks_of(view, np.asarray(view.public)[:MOST_ROWS]))
-    morphed = Whitened.of(blocks_of(view, view.morphed[:MOST_ROWS]))
+    public = Whitened.of(view.to_blocks(np.asarray(view.public)[:MOST_ROWS]))
+    morphed = Whitened.of(view.to_blocks(view.morphed[:MOST_ROWS]))
     places = _places(view)
     search = RotationSearch(Moments.of(public.blocks[:, places]), Moments.of(morphed.blocks[:, places]))
     rotation, agreement, starts = _best(search, rng)
-    inverse = morphed.there @ rotation.T @ public.back
-    images = blocks_of(view, view.morphed[:AT_MOST_IMAGES]) @ inverse.astype(np.float32)
+    inverse = morphed.whiten @ rotation.T @ public.colour
+    images = view.to_blocks(view.morphed[:AT_MOST_IMAGES]) @ inverse.astype(np.float32)
     share = agreement / max(search.most, 1e-12)
     return Finding(
         words=(
@@ -39,7 +39,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
             f"from place to place. Turning it until that agrees with public images (to {share:.0%}) gives "
             "a core, and with it every image, as far as that core is right."
         ),
-        images=samples_of(view, images).astype(np.float32),
+        images=view.to_samples(images).astype(np.float32),
         facts={
             "side of the core": view.block,
             "blocks compared": places.stop - places.start,

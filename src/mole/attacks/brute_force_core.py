@@ -9,9 +9,9 @@ import numpy as np
 
 from mole.analysis.figures import in_words
 from mole.analysis.guessing import log2_core_guess_bound
-from mole.attacks.tools.attack import CONTRAST, OUTSIDER, Attack, Finding, NotApplicableError
-from mole.attacks.tools.blocks import blocks_of, samples_of
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.attack import CONTRAST, OUTSIDER, Attack, Finding
+from mole.attacks.tools.likeness import neighbour_correlation
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array, element_count
 
 GUESSES = 500
@@ -24,12 +24,12 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     """Try a fixed number of cores."""
     if max(view.input_shape[1:] or view.input_shape) < 2:
         raise NotApplicableError("samples of this shape have no neighbouring pixels to judge a guess by")
-    blocks = blocks_of(view, view.morphed[:ROWS]).astype(np.float64)
+    blocks = view.to_blocks(view.morphed[:ROWS]).astype(np.float64)
     basis, coordinates = np.linalg.qr(blocks.reshape(-1, view.block).T)  # blocks = coordinates.T @ basis.T
     best, images = -np.inf, view.morphed[:0]
     for _ in range(GUESSES):
         guess = coordinates.T @ _directions(basis.shape, rng).T
-        tried = samples_of(view, guess.reshape(blocks.shape))
+        tried = view.to_samples(guess.reshape(blocks.shape))
         likeness = neighbour_correlation(tried)
         if likeness > best:
             best, images = likeness, tried
@@ -50,23 +50,6 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
             "neighbouring pixels, public images": None if usual is None else round(usual, 4),
         },
     )
-
-
-def neighbour_correlation(samples: Array) -> float:
-    """How alike neighbouring pixels are, over all axes but the channels': (n, *input_shape) in.
-
-    >>> ramp = np.arange(16.0).reshape(1, 1, 4, 4)
-    >>> round(neighbour_correlation(ramp), 2), round(neighbour_correlation(ramp[..., ::-1]), 2)
-    (0.67, 0.67)
-    """
-    values = samples - samples.mean()
-    first = 2 if values.ndim > 2 else 1
-    products = [
-        np.mean(values.take(range(1, side), axis) * values.take(range(side - 1), axis))
-        for axis, side in enumerate(values.shape[first:], start=first)
-        if side > 1
-    ]
-    return float(np.mean(products) / max(np.mean(np.square(values)), 1e-12))
 
 
 def _directions(shape: tuple[int, ...], rng: np.random.Generator) -> Array:

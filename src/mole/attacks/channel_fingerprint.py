@@ -17,9 +17,6 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
     """Undo the channel shuffle, then the first layer."""
     found = find_order(view, rng)
     undo = Deconvolution.of(view.layer)
-    shuffled = view.features(AT_MOST)
-    features = np.empty_like(shuffled)
-    features[:, found.order] = shuffled
     how_much = (
         "every number of each image"
         if undo.is_exact
@@ -29,7 +26,7 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
         words=(
             f"The channel order was read off {found.method}. Undoing the first layer then gives {how_much}."
         ),
-        images=undo(features),
+        images=undo(view.features_in_order(found.order, AT_MOST)),
         channel_order=found.order,
         facts={
             "order found by": found.method,

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.analysis import log10_channel_order_guess
-from mole.attacks.tools.attack import DEVELOPER, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import DEVELOPER, Attack, Finding
 from mole.attacks.tools.channel_order import Spaces, find_spaces, projector_blocks
 from mole.attacks.tools.deconvolution import Deconvolution
-from mole.attacks.tools.views import DeveloperView
+from mole.attacks.tools.views import DeveloperView, NotApplicableError
 from mole.scheme.shapes import Array
 
 AT_MOST = 64
@@ -57,9 +57,7 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
 
 
 def _images(view: DeveloperView, order: npt.NDArray[np.intp]) -> Array:
-    features = np.empty_like(shuffled := view.features(AT_MOST))
-    features[:, order] = shuffled
-    return Deconvolution.of(view.layer)(features)
+    return Deconvolution.of(view.layer)(view.features_in_order(order, AT_MOST))
 
 
 def misfits(spaces: Spaces, orders: Iterable[tuple[int, ...]]) -> Array:

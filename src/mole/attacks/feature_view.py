@@ -6,8 +6,9 @@ No trick is needed, and no layer of one's own: a delivery holds both factors.
 import numpy as np
 import numpy.typing as npt
 
-from mole.attacks.tools.attack import CONTRAST, THIEF, Attack, Finding, NotApplicableError
-from mole.attacks.tools.views import DeliveryView, LayerGeometry
+from mole.attacks.tools.attack import CONTRAST, THIEF, Attack, Finding
+from mole.attacks.tools.likeness import picture_likeness
+from mole.attacks.tools.views import DeliveryView, LayerGeometry, NotApplicableError
 from mole.scheme.shapes import Array, Shape
 
 AT_MOST = 64  # images; each takes as many maps as the layer has channels
@@ -22,7 +23,8 @@ def run(view: DeliveryView, rng: np.random.Generator) -> Finding:
     maps = view.features(AT_MOST)
     if max(maps.shape[2:]) < 2:
         raise NotApplicableError("this layer makes one number a channel of an image: no picture to look at")
-    smoothness, energy = picture_likeness(maps)
+    correlation, energy = picture_likeness(maps)
+    smoothness = np.clip(correlation, 0, 1)
     best = int(np.argmax(smoothness * energy))
     picture = _as_input(maps[:, best], view.geometry, view.input_shape)
     return Finding(
@@ -40,29 +42,6 @@ def run(view: DeliveryView, rng: np.random.Generator) -> Finding:
             "correlation of its neighbouring pixels": round(float(smoothness[best]), 3),
         },
     )
-
-
-def picture_likeness(maps: Array) -> tuple[Array, Array]:
-    """Correlation of neighbouring pixels, and energy, of each map: (n, channels, *grid) to (channels,).
-
-    >>> ramp, noise = np.mgrid[0:8, 0:8][0] * 1.0, np.array([[1.0, -1.0] * 4, [-1.0, 1.0] * 4] * 4)
-    >>> smooth, energy = picture_likeness(np.stack([ramp, noise])[np.newaxis])
-    >>> smooth.round(2).tolist(), energy.round(2).tolist()
-    ([0.95, 0.0], [5.25, 1.0])
-    """
-    values = maps.astype(np.float64)
-    inner = tuple(range(2, values.ndim))
-    values = values - values.mean(axis=inner, keepdims=True)
-    everything = (0, *inner)
-    energy = np.square(values).mean(axis=everything)
-    steps = [
-        np.square(np.diff(values, axis=axis)).mean(axis=everything)
-        for axis in inner
-        if values.shape[axis] > 1
-    ]
-    # Half the mean square of steps between neighbours is energy times (1 - correlation).
-    correlation = 1 - np.mean(steps, axis=0) / (2 * np.maximum(energy, 1e-300))
-    return np.clip(correlation, 0, 1), energy
 
 
 def _as_input(maps: Array, geometry: LayerGeometry, input_shape: Shape) -> Array:

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
-from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
-from mole.attacks.tools.blocks import Whitened, blocks_of, nearest_rotation, samples_of
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.attack import OUTSIDER, Attack, Finding
+from mole.attacks.tools.blocks import Whitened, nearest_rotation
+from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
 from mole.errors import MissingExtraError
 from mole.scheme.shapes import Array
 
@@ -51,15 +52,15 @@ def rebuild(view: OutsiderView, rng: np.random.Generator) -> Finding:
     ours, theirs = (_independent(some.blocks, rng) for some in (public, morphed))
     match, signs, misfit = _match(_profile(public.blocks, ours), _profile(morphed.blocks, theirs))
     rotation = ours.T @ (signs[:, np.newaxis] * theirs[match])
-    inverse = morphed.there @ rotation.T @ public.back
-    images = blocks_of(view, view.morphed[:AT_MOST_IMAGES]) @ inverse.astype(np.float32)
+    inverse = morphed.whiten @ rotation.T @ public.colour
+    images = view.to_blocks(view.morphed[:AT_MOST_IMAGES]) @ inverse.astype(np.float32)
     return Finding(
         words=(
             f"Blocks of {view.block} elements were taken apart into independent components, and each was "
             "matched with the one most like it in public images (typical difference "
             f"{misfit:.2f} standard deviations). The images are as good as these matches."
         ),
-        images=samples_of(view, images).astype(np.float32),
+        images=view.to_samples(images).astype(np.float32),
         facts={
             "q": view.block,
             "blocks, morphed": morphed.blocks.shape[0] * view.kappa,
@@ -72,7 +73,7 @@ def rebuild(view: OutsiderView, rng: np.random.Generator) -> Finding:
 def _enough(view: OutsiderView, samples: Array | None, what: str) -> Array:
     if samples is None:
         raise MissingInputError("there are no public images to compare the morphed data with")
-    blocks = blocks_of(view, samples[:MOST_ROWS])
+    blocks = view.to_blocks(samples[:MOST_ROWS])
     count, fewest = len(blocks) * view.kappa, BLOCKS_PER_SIDE * view.block
     if count < fewest:
         raise NotApplicableError(
@@ -83,7 +84,7 @@ def _enough(view: OutsiderView, samples: Array | None, what: str) -> Array:
 
 
 def _independent(blocks: Array, rng: np.random.Generator) -> Array:
-    """Directions, (q, q), along which whitened blocks are as independent as can be, one a row."""
+    """Directions, (q, q), along which whitened blocks are as independent as can be, one per row."""
     side = blocks.shape[-1]
     if side == 1:
         return np.ones((1, 1))
@@ -130,8 +131,7 @@ def _match(
 
 def _squared(own: Array, found: Array) -> Array:
     """Mean squared difference of every row with every other."""
-    pairs = np.square(own[:, np.newaxis].astype(np.float64) - found[np.newaxis])
-    difference: Array = pairs.mean(axis=2)
+    difference: Array = cdist(own, found, "sqeuclidean") / own.shape[1]
     return difference
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from mole.attacks.tools.attack import INJECTOR, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import INJECTOR, Attack, Finding
 from mole.attacks.tools.deconvolution import Deconvolution
-from mole.attacks.tools.views import InjectingView
+from mole.attacks.tools.views import InjectingView, NotApplicableError
 from mole.scheme.convolution import features_of
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Array, element_count, unroll

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
 
 from mole.analysis import counted_pairs, published_pairs
-from mole.attacks.tools.attack import INJECTOR, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import INJECTOR, Attack, Finding
 from mole.attacks.tools.views import InjectingView
-from mole.scheme.shapes import Array, element_count
+from mole.scheme.shapes import Array, element_count, roll
 
 AT_MOST = 256
 MOST_EQUATIONS = 6144  # rows, hence the side of the matrix to factor
@@ -23,22 +23,18 @@ SOLVED = 0.05  # relative error on known pairs left aside, up to which the core 
 
 def run(view: InjectingView, rng: np.random.Generator) -> Finding:
     """Solve for the inverse core, and measure how well that worked on known pairs left aside."""
-    if view.layout != "rows":
-        raise NotApplicableError(
-            f"blocks of the layout '{view.layout}' are not consecutive numbers of a row"
-        )
     elements = element_count(view.input_shape)
     sizes = {"input_elements": elements, "kappa": view.kappa}
     needed, published = counted_pairs(**sizes), published_pairs(**sizes)
     most = max(1, MOST_EQUATIONS // view.kappa)
-    plain, morphed = (_blocks(rows[:most], view.block) for rows in (view.known, view.known_morphed))
+    plain, morphed = (_blocks(view, rows[:most]) for rows in (view.known, view.known_morphed))
     pairs = len(plain) // view.kappa
     curve = _curve(plain, morphed, view.kappa)
-    rebuilt = _Solution(plain, morphed)(_blocks(view.morphed[:AT_MOST], view.block))
+    rebuilt = _Solution(plain, morphed)(_blocks(view, view.morphed[:AT_MOST]))
     error = curve[-1]["error"] if curve else None
     return Finding(
         words=_words(pairs, needed, published, error),
-        images=rebuilt.astype(np.float32).reshape(-1, *view.input_shape),
+        images=roll(view.cut.to_rows(rebuilt.astype(np.float32)), view.input_shape),
         facts={
             "pairs": pairs,
             "pairs that determine the core": needed,
@@ -103,8 +99,8 @@ def _words(pairs: int, needed: int, published: int, error: float | None) -> str:
     return f"{known} {found}: on pairs left aside the error is {100 * error:.2g} % ({counts})."
 
 
-def _blocks(rows: Array, side: int) -> Array:
-    return np.ascontiguousarray(rows.reshape(-1, side), dtype=np.float64)
+def _blocks(view: InjectingView, samples: Array) -> Array:
+    return np.ascontiguousarray(view.cut.to_blocks(samples), dtype=np.float64)
 
 
 ATTACK = Attack(

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mole.attacks.tools.attack import DEVELOPER, Attack, Finding, MissingInputError, NotApplicableError
+from mole.attacks.tools.attack import DEVELOPER, Attack, Finding
 from mole.attacks.tools.channel_order import find_order
 from mole.attacks.tools.deconvolution import Deconvolution
-from mole.attacks.tools.views import DeveloperView
+from mole.attacks.tools.views import DeveloperView, MissingInputError, NotApplicableError
 from mole.errors import MissingExtraError
 from mole.scheme.convolution import features_of
 from mole.scheme.shapes import Array, Shape
@@ -45,9 +45,6 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
             "gives it exactly"
         )
     found = find_order(view, rng)
-    shuffled = view.features(AT_MOST)
-    features = np.empty_like(shuffled)
-    features[:, found.order] = shuffled
     decoder = Decoder(view.public[:MOST_PUBLIC].astype(np.float32), undo, rng)
     return Finding(
         words=(
@@ -56,7 +53,7 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
             f"rest: on public images left aside its error is {decoder.error:.2f} of their standard "
             f"deviation, where least squares has {decoder.plain_error:.2f}."
         ),
-        images=decoder(features),
+        images=decoder(view.features_in_order(found.order, AT_MOST)),
         channel_order=found.order,
         facts={
             "order found by": found.method,

@@ -12,9 +12,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import pdist, squareform
 
-from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, NotApplicableError
-from mole.attacks.tools.blocks import blocks_of, samples_of
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.attack import OUTSIDER, Attack, Finding
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array, unroll
 
 Indices = npt.NDArray[np.intp]
@@ -89,11 +88,14 @@ def _near(rows: Array, first: Indices, second: Indices, distance: float) -> npt.
 
 def _block_lengths(view: OutsiderView) -> Array | None:
     """Each sample's block lengths, painted where the blocks are; None where that shows no layout."""
-    if view.layout != "rows" or len(view.input_shape) < 2:
+    if len(view.input_shape) < 2:
         return None
-    blocks = blocks_of(view, view.morphed[:AT_MOST_MAPS])
+    try:
+        blocks = view.to_blocks(view.morphed[:AT_MOST_MAPS])
+    except NotApplicableError:  # nobody knows where the blocks lie; rows can be compared all the same
+        return None
     lengths = np.linalg.norm(blocks, axis=2, keepdims=True) / np.sqrt(view.block)
-    painted = samples_of(view, np.broadcast_to(lengths, blocks.shape))
+    painted = view.to_samples(np.broadcast_to(lengths, blocks.shape))
     grid = tuple(range(2, painted.ndim))
     return None if np.allclose(painted, painted.mean(axis=grid, keepdims=True)) else painted
 

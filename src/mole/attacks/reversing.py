@@ -15,10 +15,10 @@ from mole.analysis import (
     published_equations,
     published_unknowns,
 )
-from mole.attacks.tools.attack import DEVELOPER, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import DEVELOPER, Attack, Finding
 from mole.attacks.tools.channel_order import FoundOrder, find_order
-from mole.attacks.tools.inverse_core import CoreEquations
-from mole.attacks.tools.views import DeveloperView
+from mole.attacks.tools.deconvolution import CoreEquations
+from mole.attacks.tools.views import DeveloperView, NotApplicableError
 from mole.scheme.shapes import element_count
 
 AT_MOST = 256
@@ -28,20 +28,15 @@ SOLVED = 0.03  # share of the augmented layer left unexplained, up to which it i
 
 def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
     """Solve with the order assumed, then with the order found."""
-    if view.layout != "rows":
-        raise NotApplicableError(
-            f"blocks of the layout '{view.layout}' are not consecutive numbers of a row"
-        )
-    equations = CoreEquations.of(view.layer, view.kappa)
+    equations = CoreEquations.of(view.layer, view.cut)
     as_they_come = np.arange(view.layer.channels)
     sample = np.sort(rng.choice(equations.side, min(SAMPLED, equations.side), replace=False))
-    assumed = equations.residual(view.augmented, as_they_come, sample)
+    assumed = equations.residual(view, as_they_come, sample)
     found = _order(view, rng)
     order = as_they_come if found is None else found.order
-    left = None if found is None else equations.residual(view.augmented, order, sample)
-    inverse = equations.solve(view.augmented, order, np.arange(equations.side))
-    blocks = view.morphed[:AT_MOST].reshape(-1, equations.side)
-    images = (blocks @ inverse.astype(np.float32)).reshape(-1, *view.input_shape)
+    left = None if found is None else equations.residual(view, order, sample)
+    inverse = equations.solve(view, order, np.arange(equations.side)).astype(np.float32)
+    images = view.to_samples(view.to_blocks(view.morphed[:AT_MOST]) @ inverse)
     return Finding(
         words=_words(equations, assumed, left),
         images=images.astype(np.float32),

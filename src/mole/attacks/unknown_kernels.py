@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mole.attacks.tools.attack import COLOURS, THIEF, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import COLOURS, THIEF, Attack, Finding
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.row_space import Window, delivered_space, find_window, published_space
-from mole.attacks.tools.views import DeliveryView, LayerGeometry
+from mole.attacks.tools.views import DeliveryView, LayerGeometry, NotApplicableError
 from mole.scheme.shapes import Array, element_count
 
 AT_MOST = 256

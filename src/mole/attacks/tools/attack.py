@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.attacks.tools.views import OutsiderView
-from mole.errors import MoleError
 from mole.scheme.shapes import Array
 
 OUTSIDER, THIEF = "outsider", "whole delivery"
@@ -16,14 +15,6 @@ DEVELOPER, INJECTOR = "curious developer", "injecting developer"
 ATTACKERS = (OUTSIDER, THIEF, DEVELOPER, INJECTOR)
 
 EXACTLY, CONTRAST, COLOURS = "nothing", "brightness and contrast", "a mix of colours"
-
-
-class NotApplicableError(MoleError):
-    """An attack that cannot be tried on this view; the message says why."""
-
-
-class MissingInputError(NotApplicableError):
-    """An attack that could be tried, if the auditor gave it what it needs; the message says what."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from mole.attacks.tools.views import LayerGeometry
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layer_matrix import sparse_layer_matrix
+from mole.scheme.layouts import Indices, Layout
 from mole.scheme.shapes import Array, Shape, element_count
 
 USUAL_SIDE = 6
@@ -34,12 +35,11 @@ class Window(NamedTuple):
     sides: Shape
     dimensions: int  # input elements that it depends on
 
-    def columns(self, output_shape: Shape) -> list[int]:
+    def columns(self, output_shape: Shape) -> Indices:
         """Columns of the layer's matrix, channel by channel."""
         index = np.arange(element_count(output_shape)).reshape(output_shape)
         inner = tuple(slice(at, at + side) for at, side in zip(self.start, self.sides, strict=True))
-        chosen: list[int] = index[(slice(None), *inner)].ravel().tolist()
-        return chosen
+        return index[(slice(None), *inner)].ravel()
 
 
 def find_window(
@@ -85,7 +85,7 @@ def delivered_space(
     augmented: AugmentedLayer, window: Window, rng: np.random.Generator, rank: int | None = None
 ) -> Array:
     """The same by the augmented layer; its rows are mixed at random first, to have fewer."""
-    columns = augmented.matrix[:, window.columns(augmented.output_shape)]
+    columns = augmented.columns(window.columns(augmented.output_shape))
     mixing = rng.normal(size=(OVERSAMPLING * window.dimensions, len(columns))).astype(np.float32)
     rows = columns if len(columns) <= len(mixing) else mixing @ columns.astype(np.float32, copy=False)
     return _basis(rows.astype(np.float64), rank or window.dimensions, augmented.output_shape[0])
@@ -94,27 +94,28 @@ def delivered_space(
 class Stack(NamedTuple):
     """Columns of which the kappa bands, side by side, span a space smaller than they have numbers."""
 
-    columns: list[int]
-    space: Array  # (rank, channels, kappa x positions), by the layer's own weights
+    columns: Indices
+    layout: Layout
+    space: Array  # (rank, channels, positions x kappa), by the layer's own weights
 
 
-def find_stack(layer: FirstLayer, kappa: int) -> Stack | None:
+def find_stack(layer: FirstLayer, layout: Layout) -> Stack | None:
     """Columns whose bands show a row space; None if there are none, or too many."""
     matrix = sparse_layer_matrix(_precise(layer)).tocsc()
     for window in _centred_windows(layer.output_grid):
         columns = window.columns(layer.output_shape)
-        if len(columns) * kappa > MOST_NUMBERS:
+        if len(columns) * layout.blocks > MOST_NUMBERS:
             continue
-        rows = _stacked(matrix[:, columns].toarray(), kappa)
+        rows = _stacked(matrix[:, columns].toarray(), layout)
         rows = rows[np.abs(rows).max(axis=1) > 0]
         if 0 < BARELY * len(rows) <= np.count_nonzero(np.abs(rows).max(axis=0, initial=0)):
-            return Stack(columns, _basis(rows, len(rows), layer.channels))
+            return Stack(columns, layout, _basis(rows, len(rows), layer.channels))
     return None
 
 
 def delivered_stack(augmented: AugmentedLayer, stack: Stack, rng: np.random.Generator) -> Array:
     """The space of a stack by the augmented layer."""
-    rows = _stacked(augmented.matrix[:, stack.columns].astype(np.float64), augmented.kappa)
+    rows = _stacked(augmented.columns(stack.columns).astype(np.float64), stack.layout)
     mixing = rng.normal(size=(OVERSAMPLING * len(stack.space), len(rows)))
     mixed = rows if len(rows) <= len(mixing) else mixing @ rows
     return _basis(mixed, len(stack.space), augmented.output_shape[0])
@@ -127,9 +128,9 @@ def _centred_windows(grid: Shape) -> Iterator[Window]:
         yield Window(tuple((most - own) // 2 for most, own in zip(grid, sides, strict=True)), sides, 0)
 
 
-def _stacked(matrix: Array, kappa: int) -> Array:
-    bands = matrix.reshape(kappa, len(matrix) // kappa, matrix.shape[1])
-    return np.moveaxis(bands, 0, 2).reshape(bands.shape[1], -1)  # output by output, band by band
+def _stacked(matrix: Array, layout: Layout) -> Array:
+    """Bands side by side, (elements, outputs) to (q, outputs x kappa): each column is cut like a sample."""
+    return layout.to_blocks(matrix.T).T
 
 
 def _basis(rows: Array, most: int, channels: int) -> Array:
