@@ -1,8 +1,8 @@
 """The paper's brute force: guess cores, and keep the one under which morphed rows look most like images.
 
-A rotation guessed evenly is, on the few rows that one looks at, a set of evenly drawn directions: as many
-as those rows span. So a guess costs milliseconds at any size, and is exactly as good as a guess of all of
-the core. The guesses are rotations; a core of another kind has more numbers to get right.
+On the few rows that one looks at, an evenly drawn rotation is a set of evenly drawn directions, as many as
+those rows span. So a guess costs milliseconds at any size, and is exactly as good as a guess of the whole
+core. The guesses are rotations; any other kind of core has more numbers to get right.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array, element_count
 
 GUESSES = 500
-ROWS = 32  # to judge a guess by
+ROWS = 32  # by which a guess is judged
 SIGMA = 0.5  # images half wrong count as recovered: the paper's own figure
 LIKE_AN_IMAGE = 0.5  # correlation of neighbouring pixels; noise has 0, photographs have 0.9
 
@@ -64,7 +64,7 @@ def _words(best: float, usual: float | None, chance: float) -> str:
     looks = "looks like images" if best > LIKE_AN_IMAGE else "looks like noise"
     return (
         f"The best of {GUESSES} guessed cores {looks}: neighbouring pixels correlate at {best:.2f}"
-        f"{compared}. The published chance that so many guesses recover images is at most "
+        f"{compared}. The published chance that this many guesses recover images is at most "
         f"{in_words(chance, 'log2')}."
     )
 

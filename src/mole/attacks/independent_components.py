@@ -1,7 +1,7 @@
 """What a small core gives away beyond second-order statistics: the independent components of its blocks.
 
-Whitening blocks leaves a rotation unknown, for any core. Independent components fix it up to order and
-sign, which their distribution and their strength at each place of the image tell.
+Whitening the blocks leaves only a rotation unknown, whatever the core. Independent components fix it up to
+order and sign, and those show in their distribution and in their strength at each place of the image.
 
 Measured with 3,000 morphed and 3,000 public images (`benchmarks/results/ica.json`), on orthogonal and
 whitened cores alike: with q up to 16 every image is rebuilt well enough to pick it out among 256, with
@@ -24,7 +24,7 @@ from mole.attacks.tools.views import MissingInputError, NotApplicableError, Outs
 from mole.errors import MissingExtraError
 from mole.scheme.shapes import Array
 
-MOST_SIDE = 128  # a larger core takes more than some ten seconds
+MOST_SIDE = 128  # a larger core takes more than about ten seconds
 BLOCKS_PER_SIDE = 20
 MOST_BLOCKS = 20_000  # whose components are sought
 MOST_ROWS = 4096
@@ -34,7 +34,7 @@ AT_MOST_IMAGES = 256
 
 
 def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
-    """Rebuild images by independent components, where that does not take too long."""
+    """Rebuild images from independent components, unless that takes too long."""
     if view.block > MOST_SIDE:
         raise NotApplicableError(
             f"independent components of blocks of {view.block} elements take too long to find: "
@@ -94,7 +94,7 @@ def _independent(blocks: Array, rng: np.random.Generator) -> Array:
         side, whiten="unit-variance", max_iter=ITERATIONS, tol=1e-3, random_state=int(rng.integers(1 << 31))
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns where it did not settle; the matches will tell
+        warnings.simplefilter("ignore")  # it warns if it did not settle, and the matches show that anyway
         solver.fit(rows[chosen].astype(np.float64))
     return nearest_rotation(np.asarray(solver.components_, np.float64))
 
@@ -110,7 +110,7 @@ def _fast_ica() -> Any:
 
 
 def _profile(blocks: Array, directions: Array) -> tuple[Array, Array, Array]:
-    """What can be told of each component: its distribution, and its mean and spread at each place."""
+    """What is known of each component: its distribution, and its mean and spread at each place."""
     components = blocks @ directions.T.astype(blocks.dtype)
     values = components.reshape(-1, len(directions))
     distribution = np.quantile(values[:: max(1, len(values) // MOST_BLOCKS)], QUANTILES, axis=0).T

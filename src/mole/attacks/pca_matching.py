@@ -1,10 +1,10 @@
 """What morphed data alone shows to somebody with public images of the same kind: its principal components.
 
 Morphing turns the directions in which images vary most, but hardly changes how much they vary along them:
-by nothing for an orthogonal core, by a few per cent for a random one. So the strongest direction of the
+not at all for an orthogonal core, by a few per cent for a random one. So the strongest direction of the
 morphed data is the strongest direction of images, the second the second, and so on: brightness, colour,
 what is dark on the left and light on the right. A whitened core with kappa = 1 makes all directions equally
-strong, and leaves no order.
+strong, so that they cannot be ranked.
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from mole.errors import MissingExtraError
 from mole.scheme.shapes import Array, roll, unroll
 
 COMPONENTS = 10
-FOR_SIGNS = 20  # further ones help to tell the signs of the first
+FOR_SIGNS = 20  # more than are used: the others help to find the signs
 FEWEST_ROWS = 100  # with fewer, chance decides which direction is the strongest
 AT_MOST_ROWS = 20_000
 FLAT = 1.5  # the strongest direction over the twentieth, below which ranks are mere chance

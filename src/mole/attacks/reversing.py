@@ -1,8 +1,8 @@
 """Aug-Conv reversing: solve C^ac = M^-1 C P for the inverse core (paper, equations 11 to 14).
 
-The paper takes the order of channels for one more unknown and counts. Tried as it describes it, with the
-channels as they come, no core fits. With the order found, the equations are linear and solve. Who has
-the inverse core needs no features: it unmorphs every image, past and future, of this key.
+The paper counts the order of channels as one more unknown. Tried as described there, with the channels as
+they come, no core fits. Once the order is found, the equations are linear and can be solved. Whoever has
+the inverse core needs no features: it unmorphs every image of this key, past and future.
 """
 
 from typing import Any
@@ -106,7 +106,7 @@ ATTACK = Attack(
     run=run,
     source="the paper's Aug-Conv reversing attack, as described, and with the order of channels found",
     advice=(
-        "Use a key for one developer only: who solved it once unmorphs everything else made with it. Use "
-        "kappa = 1: with more, the core can be solved for even where features do not hold the images."
+        "Use a key for one developer only: whoever has solved it once unmorphs everything else made with it. "
+        "Use kappa = 1: with more, the core can be solved for even where features do not hold the images."
     ),
 )

@@ -1,7 +1,7 @@
 """The augmented layer: M^-1 C with shuffled channels (paper, section 3.3).
 
-Row i of M^-1 C is the first layer's linear part run on row i of M^-1 seen as an image. So the layer is
-built by convolving M^-1, in chunks, on every core of the machine, and C never exists in memory.
+Row i of M^-1 C is what the first layer's linear part makes of row i of M^-1, seen as an image. So the layer
+is built by convolving M^-1, in chunks, on every processor of the machine, and C never exists in memory.
 """
 
 import os
@@ -71,7 +71,7 @@ class AugmentedLayer:
         if self.bias is not None and self.bias.shape != self.output_shape[:1]:
             raise ShapeError(f"a bias of shape {self.bias.shape} does not fit {self.output_shape}")
         if not FINGERPRINT.fullmatch(self.key_fingerprint):
-            raise ParameterError("a key's fingerprint has 32 hexadecimal digits, and this one has not")
+            raise ParameterError("a key's fingerprint has 32 hexadecimal digits, and this one does not")
 
     @property
     def elements(self) -> int:

@@ -57,7 +57,7 @@ class Morphing:
         return self._casts[which, dtype]
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Morphing is secret and never pickled, because pickles lie in clear")
+        raise TypeError("a Morphing is secret and never pickled, because a pickle is not encrypted")
 
     def __repr__(self) -> str:
         return f"Morphing(input_shape={self.layout.input_shape}, kappa={self.layout.kappa}, secret)"

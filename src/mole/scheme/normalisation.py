@@ -29,9 +29,9 @@ class Normalisation:
         try:
             mean, std = (tuple(float(x) for x in values) for values in (self.mean, self.std))
         except (TypeError, ValueError, OverflowError):
-            raise ParameterError("mean and std are sequences of numbers, one a channel") from None
+            raise ParameterError("mean and std are sequences of numbers, one per channel") from None
         if not mean or len(mean) != len(std):
-            raise ParameterError(f"mean has {len(mean)} values and std {len(std)}: give one a channel")
+            raise ParameterError(f"mean has {len(mean)} values and std {len(std)}: give one per channel")
         if not np.isfinite([*mean, *std]).all() or min(std) <= 0:
             raise ParameterError("mean must be finite and std finite and positive")
         object.__setattr__(self, "mean", mean)

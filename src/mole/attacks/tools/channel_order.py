@@ -23,7 +23,7 @@ SAMPLES = 1024
 FEWEST_SAMPLES = 16
 QUANTILES = np.linspace(0.02, 0.98, 25)
 ROUNDS = 10
-SAME = 1e-6  # of the longest kernel: two kernels that are no further apart may be swapped
+SAME = 1e-6  # of the longest kernel: kernels no further apart than this may be swapped
 CHANGES_NOTHING = 1e-8  # of the largest square of a channel's rows of the projector
 
 

@@ -15,8 +15,8 @@ def picture_likeness(maps: Array) -> tuple[Array, Array]:
     """
     values = maps.astype(np.float64)
     inner = tuple(range(2, values.ndim))
-    values = values - values.mean(axis=inner, keepdims=True)
     everything = (0, *inner)
+    values = values - values.mean(axis=everything, keepdims=True)
     energy = np.square(values).mean(axis=everything)
     steps = [
         np.square(np.diff(values, axis=axis)).mean(axis=everything)

@@ -1,12 +1,12 @@
-"""The row space of the augmented layer: the same as the first layer's, whatever the key.
+"""The row space of the augmented layer: the same as that of the first layer, whatever the key.
 
 C^ac = M^-1 C P, and multiplying by an invertible matrix from the left changes no row space. A few output
-pixels are enough to see it: the columns of a small window depend on few input elements only, so they span a
-space far smaller than the window has numbers.
+pixels are enough to see it: the columns of a small window depend on only a few input elements, so they span
+a space far smaller than the window has numbers.
 
-With kappa > 1 there is a second way. The same inverse core stands kappa times on the diagonal, so the kappa
+With kappa > 1 there is a second way. The same inverse core stands on the diagonal kappa times, so the kappa
 bands of rows, set side by side, are one product: [C^ac_1 ... C^ac_k] = M'^-1 [C_1 P ... C_k P]. That can
-show a row space even for a layer with fewer features than pixels, where bands are not copies of each other.
+show a row space even for a layer with fewer features than pixels, if its bands are not all alike.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ NOTHING = 1e-9  # of the largest singular value
 
 
 class Window(NamedTuple):
-    """A block of output positions whose receptive field lies inside of the image, clear of the padding."""
+    """A block of output positions whose receptive field lies inside the image, clear of the padding."""
 
     start: Shape
     sides: Shape
@@ -84,7 +84,7 @@ def published_space(layer: FirstLayer, window: Window) -> Array:
 def delivered_space(
     augmented: AugmentedLayer, window: Window, rng: np.random.Generator, rank: int | None = None
 ) -> Array:
-    """The same by the augmented layer; its rows are mixed at random first, to have fewer."""
+    """The same by the augmented layer, whose rows are first mixed at random into fewer."""
     columns = augmented.columns(window.columns(augmented.output_shape))
     mixing = rng.normal(size=(OVERSAMPLING * window.dimensions, len(columns))).astype(np.float32)
     rows = columns if len(columns) <= len(mixing) else mixing @ columns.astype(np.float32, copy=False)
