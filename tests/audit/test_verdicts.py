@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from deliveries import make_key, make_layer
-from mole.attacks.tools.attack import Attack, Attacker, NotApplicableError
-from mole.attacks.tools.views import DeliveryView, DeveloperView, InjectingView, OutsiderView
+from mole.attacks.tools.attack import Attack, Attacker
+from mole.attacks.tools.views import (
+    DeliveryView,
+    DeveloperView,
+    InjectingView,
+    NotApplicableError,
+    OutsiderView,
+)
 from mole.audit.report import AttackReport, Level, Status
 from mole.audit.scoring import Score, Truth
 from mole.audit.subject import Subject

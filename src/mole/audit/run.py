@@ -17,7 +17,8 @@ import numpy as np
 from mole._version import __version__
 from mole.analysis import LayerSizes, Setting, figures_of
 from mole.attacks import ATTACKS
-from mole.attacks.tools.attack import Attack, Finding, MissingInputError, NotApplicableError
+from mole.attacks.tools.attack import Attack, Finding
+from mole.attacks.tools.views import MissingInputError, NotApplicableError
 from mole.audit.costs import costs_of
 from mole.audit.from_delivery import subject_of_delivery
 from mole.audit.from_setting import subject_of_setting

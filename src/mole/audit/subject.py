@@ -4,8 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mole.attacks.tools.attack import MissingInputError, NotApplicableError
-from mole.attacks.tools.views import DeliveryView, DeveloperView, InjectingView, LayerGeometry, OutsiderView
+from mole.attacks.tools.views import (
+    DeliveryView,
+    DeveloperView,
+    InjectingView,
+    LayerGeometry,
+    MissingInputError,
+    NotApplicableError,
+    OutsiderView,
+)
 from mole.audit.scoring import Truth
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer

@@ -23,6 +23,7 @@ from mole.provider.keys.key_file import (
     write_whitening,
 )
 from mole.scheme.cores import CORE_KINDS, Core, gaussian_core, orthogonal_core, whitened_core
+from mole.scheme.layouts import Layout
 from mole.scheme.morphing import Morphing
 from mole.scheme.shapes import (
     Array,
@@ -98,7 +99,7 @@ class MorphKey:
         parameters = KeyParameters(check_shape(input_shape), kappa, core)
         side = _check_parameters(parameters)
         parameters = replace(parameters, kappa=int(kappa))
-        whitening = _estimate_whitening(parameters, sample, side)
+        whitening = _estimate_whitening(parameters, sample)
         if whitening is not None:
             parameters = replace(parameters, whitening=whitening.digest)
         if insecure_seed is None:
@@ -138,7 +139,7 @@ class MorphKey:
     @cached_property
     def morphing(self) -> Morphing:
         """The morphing itself, derived from the seed at first use (seconds for a large core)."""
-        return Morphing(self.input_shape, self.kappa, self._derive_core(), self.parameters.layout)
+        return Morphing(_layout(self.parameters), self._derive_core())
 
     def channel_order(self, channels: int) -> npt.NDArray[np.intp]:
         """The secret order of output channels: new channel c is old channel order[c]."""
@@ -288,7 +289,7 @@ def _refuse_small_core(parameters: KeyParameters, side: int) -> None:
     )
 
 
-def _estimate_whitening(parameters: KeyParameters, sample: Array | None, side: int) -> Whitening | None:
+def _estimate_whitening(parameters: KeyParameters, sample: Array | None) -> Whitening | None:
     if parameters.core != "whitened":
         if sample is not None:
             raise ParameterError(f"a sample is for core='whitened', not '{parameters.core}'")
@@ -296,4 +297,8 @@ def _estimate_whitening(parameters: KeyParameters, sample: Array | None, side: i
     if sample is None:
         raise ParameterError("core='whitened' learns from data: give a sample of plain images")
     rows = check_finite(rows_of(check_floats(sample, "the sample"), parameters.input_shape), "the sample")
-    return Whitening.estimate(rows.reshape(-1, side))
+    return Whitening.estimate(_layout(parameters).to_blocks(rows))
+
+
+def _layout(parameters: KeyParameters) -> Layout:
+    return Layout.of(parameters.layout, parameters.input_shape, parameters.kappa)

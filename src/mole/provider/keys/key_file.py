@@ -24,7 +24,7 @@ from safetensors.numpy import save as save_tensors
 from mole.errors import KeyFileError, MoleError
 from mole.provider.keys.derivation import derive_bytes
 from mole.scheme.cores import CORE_KINDS
-from mole.scheme.morphing import LAYOUTS
+from mole.scheme.layouts import LAYOUTS
 from mole.scheme.shapes import Shape, block_size, check_shape
 from mole.scheme.whitening import Whitening
 
