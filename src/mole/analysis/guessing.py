@@ -12,7 +12,7 @@ the relative error only, not as it is written.
 
 import math
 
-from mole.analysis.sizes import check_positive, core_side
+from mole.analysis.sizes import check_positive, check_sigma, core_side
 from mole.errors import ParameterError
 
 SEED_BITS = 256  # of a MorphKey's seed; a test compares it with the key's
@@ -53,8 +53,7 @@ def log2_core_guess_bound(*, input_elements: int, kappa: int, sigma: float) -> f
         kappa: how many times the core stands on the diagonal.
         sigma: the privacy reservation: a relative error up to which images count as recovered.
     """
-    if not 0 < sigma < 1:
-        raise ParameterError(f"sigma = {sigma} is no privacy reservation: give a number between 0 and 1")
+    check_sigma(sigma)
     side = core_side(input_elements=input_elements, kappa=kappa)
     return log2_near_guess_bound(distance=sigma, elements=side**2)
 

@@ -123,3 +123,9 @@ def check_positive(**values: int) -> None:
     for name, value in values.items():
         if not isinstance(value, int) or value < 1:
             raise ParameterError(f"{name.replace('_', ' ')} is {value!r}: give a positive whole number")
+
+
+def check_sigma(sigma: float) -> None:
+    """Refuse what cannot be the paper's privacy reservation: a relative error between 0 and 1."""
+    if not 0 < sigma < 1:
+        raise ParameterError(f"sigma = {sigma} is not a privacy reservation: give a number between 0 and 1")

@@ -8,8 +8,7 @@ told apart without solving for M at all.
 """
 
 from mole.analysis.guessing import log2_near_guess_bound
-from mole.analysis.sizes import check_positive, core_side
-from mole.errors import ParameterError
+from mole.analysis.sizes import check_positive, check_sigma, core_side
 
 
 def published_unknowns(*, input_elements: int, kernel_elements: int, kappa: int) -> int:
@@ -89,8 +88,7 @@ def log2_reversing_bound(
     0.0
     """
     check_positive(output_positions=output_positions, kernel_elements=kernel_elements)
-    if not 0 < sigma < 1:
-        raise ParameterError(f"sigma = {sigma} is no privacy reservation: give a number between 0 and 1")
+    check_sigma(sigma)
     side = core_side(input_elements=input_elements, kappa=kappa)
     if side < output_positions:
         return 0.0

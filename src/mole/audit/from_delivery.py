@@ -15,8 +15,8 @@ from mole.provider.keys import MorphKey
 from mole.provider.recover import source_places
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Array, block_size, element_count, roll, shape_text, unroll
-from mole.sources.preparation import Preparation, shaped_sample
-from mole.sources.source import Source, Split, main_split
+from mole.sources.preparation import Preparation
+from mole.sources.source import Source
 
 MOST_ROWS, MOST_BYTES = 10_000, 1 << 29  # of morphed data that attacks are given
 PUBLIC = 4096  # public images that they are given
@@ -80,7 +80,7 @@ def subject_of_delivery(
         layout=manifest.layout,
         layer=layer,
         augmented=delivery.layer(),
-        public=None if public is None else _public_images(public, manifest),
+        public=None if public is None else _preparation(manifest).samples(public, PUBLIC),
         rows=manifest.rows,
         facts=_facts(rows, key),
         warnings=(*_damage(delivery, rows.split), *layer_warnings, *key_warnings),
@@ -163,22 +163,15 @@ def _from_source(source: Source, rows: DeliveredRows, key: MorphKey, count: int)
     if part is None or len(part) != manifest.splits[rows.split].samples:
         return None
     try:
-        return _plain(part, source_places(key, manifest, rows.split, rows.ids[:count]), manifest)
+        samples = source_places(key, manifest, rows.split, rows.ids[:count])
+        return _preparation(manifest).plain_samples(part, samples)
     except MoleError:
         return None
 
 
-def _public_images(source: Source, manifest: Manifest) -> Array:
-    """Some images of a source, prepared like those of the delivery."""
-    split = main_split(source)
-    return _plain(split, range(min(PUBLIC, len(split))), manifest)
-
-
-def _plain(split: Split, indices: Sequence[int], manifest: Manifest) -> Array:
-    preparation = Preparation(manifest.input_shape, manifest.normalisation, manifest.mode, manifest.resize)
-    return np.concatenate(
-        [preparation.plain(shaped_sample(split, index, preparation)[np.newaxis]) for index in indices]
-    )
+def _preparation(manifest: Manifest) -> Preparation:
+    """How the delivery's images were prepared."""
+    return Preparation(manifest.input_shape, manifest.normalisation, manifest.mode, manifest.resize)
 
 
 def _alike(some: Array, others: Array) -> bool:

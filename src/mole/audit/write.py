@@ -1,7 +1,6 @@
 """A report as files: `audit.json` for machines, described in docs/format.md, and a page for people."""
 
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from numbers import Integral, Real
@@ -16,30 +15,24 @@ from mole.audit.paper_figures import paper_figures
 from mole.audit.report import AttackReport, Report, Verdict
 from mole.audit.scoring import Score
 from mole.errors import DeliveryError
-from mole.storage.locations import reason_of
+from mole.storage.atomic import new_folder, reason_of
 
 FORMAT, VERSION = "mole-audit", 1
 DIGITS = 6  # significant: what a measurement holds, and few enough to compare two audits by eye
-PRIVATE = 0o700  # the page shows some of the provider's images
 
 
 def write_report(report: Report, folder: Path) -> Path:
-    """Write a report and the paper's figures into a new folder; the page's path."""
+    """Write a report and the paper's figures into a new folder, for its owner alone; the page's path."""
     if folder.exists() or folder.is_symlink():
         raise DeliveryError(f"{folder} exists already: choose another name")
     plots = paper_figures()
     contents = {"audit.json": to_json(report, plots), "audit.html": render(report, plots)}
-    unfinished = folder.with_name(f".{folder.name}.part")
     try:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        unfinished.mkdir(mode=PRIVATE, parents=True)
-        for name, text in contents.items():
-            (unfinished / name).write_text(text, encoding="utf-8")
-        unfinished.rename(folder)
+        with new_folder(folder) as temporary:
+            for name, text in contents.items():
+                (temporary / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise DeliveryError(f"{folder} cannot be written: {reason_of(error)}") from None
-    finally:  # after an interruption, too: it shows private images
-        shutil.rmtree(unfinished, ignore_errors=True)
     return folder / "audit.html"
 
 

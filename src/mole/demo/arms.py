@@ -11,18 +11,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import nn
 from torch.utils.data import Dataset, TensorDataset
 
 import mole
 from mole.exchange.delivery import Delivery
+from mole.sources.bundled import Arrays
 from mole.torch import MorphedDataset, attach, evaluate, train
 
 CLASSES, MEAN, STD = 10, (0.286,), (0.353,)  # of Fashion-MNIST
 EPOCHS, BATCH = 5, 64
-Arrays = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)

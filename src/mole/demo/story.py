@@ -18,7 +18,7 @@ import mole
 from mole.audit.pictures import save_sheet, stretched
 from mole.audit.report import Report
 from mole.audit.run import audit
-from mole.demo.arms import BATCH, MEAN, STD, Arm, Arrays, network, plain_data, train_arms
+from mole.demo.arms import BATCH, MEAN, STD, Arm, network, plain_data, train_arms
 from mole.errors import DeliveryError
 from mole.exchange.delivery import AUGMENTED, Delivery
 from mole.exchange.encoding import Encoding
@@ -26,7 +26,7 @@ from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
 from mole.provider.review import review_layer
 from mole.scheme.shapes import roll, unroll
-from mole.sources.bundled import fashion_mnist
+from mole.sources.bundled import Arrays, fashion_mnist
 from mole.torch import export_first_layer, train
 
 SHAPE = (1, 28, 28)
