@@ -237,7 +237,7 @@ MISTAKES = {
     },
     "recover": {
         MISSING: [
-            (["missing", *MINE], "missing has no manifest.json"),
+            (["missing", *MINE], "missing is not there"),
             (["delivery", "--key", "missing"], "missing cannot be read"),
         ],
         TYPE: [
@@ -346,7 +346,7 @@ MISTAKES = {
         NAN: [(["nan-layer.safetensors"], "nan-layer.safetensors is damaged")],
     },
     "verify": {
-        MISSING: [(["missing"], "missing has no manifest.json")],
+        MISSING: [(["missing"], "missing is not there")],
         TYPE: [(["text.txt"], "text.txt is a file")],
         EMPTY: [(["empty"], "empty has no manifest.json")],
     },

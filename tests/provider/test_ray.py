@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import pickle
 import socket
 import subprocess
 import sys
@@ -14,10 +15,14 @@ import pytest
 
 import mole
 from deliveries import make_key, make_layer, write_npz
-from mole.errors import DeliveryError, KeyFileError
+from mole.errors import DeliveryError, KeyFileError, ParameterError
 from mole.exchange.verify import verify
+from mole.provider import ray_engine
+from mole.provider.deliver import deliver
 from mole.provider.keys.transport import Parcel, open_key, seal_key
+from mole.provider.plan import Plan
 from mole.provider.ray_engine import check_ray
+from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore
 
 IDENTITY = pyrage.x25519.Identity.generate()
@@ -52,19 +57,60 @@ def server(answer: bytes):
         thread.join()
 
 
-def test_an_address_is_tried_before_any_work():
+def test_something_else_that_listens_is_no_ray(monkeypatch):
+    pytest.importorskip("ray")
+    monkeypatch.setattr(ray_engine, "ANSWERS_WITHIN", 8)  # seconds
     with (
         server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as dashboard,
         pytest.raises(DeliveryError, match=r"what answers at .* is no Ray"),
     ):
         check_ray(dashboard)
-    with pytest.raises(DeliveryError, match=f"no Ray answers at {dashboard}: Connection refused"):
-        check_ray(dashboard)
+
+
+def test_what_ray_says_of_a_cluster_that_it_cannot_join_is_passed_on(monkeypatch):
+    pytest.importorskip("ray")
+    monkeypatch.setattr(ray_engine, "PROBE", "raise RuntimeError('its Python is another version')")
+    with (
+        server(b"") as old,
+        pytest.raises(DeliveryError, match=f"Ray at {old} cannot be used: its Python is another version"),
+    ):
+        check_ray(old)
+
+
+def test_an_address_is_tried_before_any_work():
+    with server(b"") as unused, socket.create_connection(unused.split(":")):
+        pass
+    with pytest.raises(DeliveryError, match=f"no Ray answers at {unused}: Connection refused"):
+        check_ray(unused)
     for address in ("host", "host:", ":6379", "host:port"):
         with pytest.raises(DeliveryError, match=f"'{address}' is no address of a Ray cluster"):
             check_ray(address)
     with pytest.raises(DeliveryError, match=r"no Ray answers at nowhere\.invalid:6379: "):
         check_ray("nowhere.invalid:6379")
+
+
+def test_its_workers_open_the_data_themselves(tmp_path):
+    source = open_source(str(write_npz(tmp_path / "data.npz")))
+    with pytest.raises(ParameterError, match="give its path or URL as the source"):
+        deliver(source, make_layer(), make_key(), tmp_path / "out", engine="ray")
+    with pytest.raises(ParameterError, match='give engine="ray"'):
+        deliver(source, make_layer(), make_key(), tmp_path / "out", ray_address="host:6379")
+    with pytest.raises(ParameterError, match="engine 'spark' is unknown"):
+        deliver(source, make_layer(), make_key(), tmp_path / "out", engine="spark")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_travels_without_what_was_opened(tmp_path):
+    write_npz(tmp_path / "data.npz")
+    plan = Plan(
+        source=open_source(str(tmp_path / "data.npz")), key=make_key(7), layer=make_layer(),
+        source_address=str(tmp_path / "data.npz"), out="out", labels=False,
+    )  # fmt: skip
+    content = pickle.dumps(plan)
+    assert bytes([7] * 32) not in content
+    there = pickle.loads(content)
+    assert (there.delivery_id, there.jobs) == (plan.delivery_id, plan.jobs)
+    assert there.open_source().splits["train"].labels is None
 
 
 REAL = """

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from mole.errors import DeliveryError, MissingExtraError
@@ -95,7 +96,7 @@ def check_ray(address: str | None) -> None:
         DeliveryError: if no Ray answers at the address.
     """
     if address is None or address in ("auto", "local"):
-        _import_ray()
+        _check_installed()
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
@@ -104,7 +105,7 @@ def check_ray(address: str | None) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECTS_WITHIN).close()
     except (OSError, OverflowError, UnicodeError) as error:
         raise DeliveryError(f"no Ray answers at {address}: {reason_of(error)}") from None
-    _import_ray()
+    _check_installed()
     _join(address)
 
 
@@ -131,12 +132,15 @@ def _start(ray: Any, address: str | None) -> None:
         raise DeliveryError(f"Ray {place} cannot be used: {_cause(error)}") from None
 
 
+def _check_installed() -> None:
+    if find_spec("ray") is None:
+        raise MissingExtraError("engine 'ray' needs Ray: pip install 'morphed-learning[ray]'")
+
+
 def _import_ray() -> Any:
-    try:
-        import ray  # noqa: PLC0415  (seconds, and an extra)
-        import ray.data  # noqa: PLC0415
-    except ImportError:
-        raise MissingExtraError("engine 'ray' needs Ray: pip install 'morphed-learning[ray]'") from None
+    import ray  # noqa: PLC0415  (seconds, and an extra)
+    import ray.data  # noqa: PLC0415
+
     ray.data.DataContext.get_current().enable_progress_bars = False
     return ray
 
