@@ -107,17 +107,20 @@ def _of_layer(
         elif model is None:
             raise CallError("--shape is not enough: add --channels, or --model to find the layer in")
         else:
-            from mole.torch import build_model, export_first_layer  # noqa: PLC0415  (loads PyTorch)
-
-            sizes = LayerSizes.of(export_first_layer(build_model(model, sample, classes), sample))
+            sizes = _sizes(model, sample, classes)
     return Setting(layer=sizes, network_macs=None if model is None else _count(model, sample, classes))
 
 
-def _count(name: str, shape: Shape, classes: int) -> int:
-    from mole.torch import build_model  # noqa: PLC0415  (loads PyTorch)
-    from mole.torch.macs import count_macs  # noqa: PLC0415
+def _sizes(name: str, shape: Shape, classes: int) -> LayerSizes:
+    from mole.torch import export, models  # noqa: PLC0415  (an extra)
 
-    return count_macs(build_model(name, shape, classes), shape)
+    return LayerSizes.of(export.export_first_layer(models.build_model(name, shape, classes), shape))
+
+
+def _count(name: str, shape: Shape, classes: int) -> int:
+    from mole.torch import macs, models  # noqa: PLC0415  (an extra)
+
+    return macs.count_macs(models.build_model(name, shape, classes), shape)
 
 
 def _table(figures: Sequence[Figure]) -> tuple[list[str], list[list[str]]]:

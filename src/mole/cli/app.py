@@ -84,7 +84,7 @@ COMMANDS = {
     ),
     "predict": Entry(
         DEVELOPER,
-        "predict",
+        "train",
         "Run a trained network on morphed requests: a Parquet file of row ids, classes and probabilities.",
         "model.safetensors requests --out predictions.parquet",
     ),

@@ -55,8 +55,7 @@ def audit(
     Nothing leaves your machine. The page shows some of your images: keep it as carefully as them. Without a
     delivery it says what a setting would give away, with images that come with the software.
     """
-    from mole.audit.run import audit as audit_delivery  # noqa: PLC0415  (loads SciPy and scikit-image)
-    from mole.audit.run import audit_setting  # noqa: PLC0415
+    from mole.audit import run  # noqa: PLC0415  (an extra)
 
     if delivery is None and any(option is not None for option in (key, truth, public)):
         raise CallError("--key, --truth and --public belong to a delivery: name it, or leave them out")
@@ -71,12 +70,12 @@ def audit(
         opened = None if key is None else open_key(key, passphrase_file, identity)
         with progress_bar("Attacking", quiet=quiet) as progress:
             if delivery is not None:
-                report = audit_delivery(
+                report = run.audit(
                     delivery, key=opened, layer=layer, truth=truth, public=public,
                     budget=budget, seed=seed, progress=progress,
                 )  # fmt: skip
             elif layer is not None:
-                report = audit_setting(
+                report = run.audit_setting(
                     layer, kappa=kappa or 1, core=core or "orthogonal",
                     dtype=dtype or "float32", budget=budget, seed=seed, progress=progress,
                 )  # fmt: skip

@@ -25,8 +25,7 @@ def demo(
     """Play both roles on Fashion-MNIST: export, review, deliver, verify, train three ways, audit."""
     if out.exists() or out.is_symlink():
         raise DeliveryError(f"{out} exists already: choose another name with --out")
-    import mole.torch  # noqa: F401, PLC0415  (says what to do where PyTorch is missing)
-    from mole.demo.story import tell  # noqa: PLC0415
+    from mole.demo.story import tell  # noqa: PLC0415  (needs extras)
 
     with _new_folder(out), when_interrupted(f"{out} was removed again; call again to start over"):
         result = tell(out, seeds=seeds, say=lambda text: say(text, quiet=quiet))

@@ -51,19 +51,15 @@ def export_layer(
     is_file = Path(model).suffix.lower() in (".safetensors", ".pt", ".pth")
     _check_call(is_file, {"--tensor": tensor, "--stride": stride, "--padding": padding}, weights)
     check_output(out, force=force)
-    if is_file:
-        from mole.torch.weight_files import first_layer_of_file  # noqa: PLC0415  (loads PyTorch)
+    from mole.torch import export, find, models, weight_files  # noqa: PLC0415  (an extra)
 
-        name, layer = first_layer_of_file(
+    if is_file:
+        name, layer = weight_files.first_layer_of_file(
             Path(model), shape, tensor=tensor, stride=stride, padding=padding, normalisation=normalisation
         )
     else:
-        from mole.torch.export import describe  # noqa: PLC0415
-        from mole.torch.find import find_first_layer  # noqa: PLC0415
-        from mole.torch.models import build_model  # noqa: PLC0415
-
-        found = find_first_layer(build_model(model, shape, classes, weights), shape)
-        name, layer = f"{found.name}.weight", describe(found, normalisation)
+        found = find.find_first_layer(models.build_model(model, shape, classes, weights), shape)
+        name, layer = f"{found.name}.weight", export.describe(found, normalisation)
     save(layer, out)
     show({"layer": str(out), "tensor": name, **_facts(layer)}, as_json=as_json)
 

@@ -1,4 +1,4 @@
-"""`mole train`: a network on morphed data. It loads PyTorch when called."""
+"""`mole train` and `mole predict`: a network on morphed data. PyTorch is loaded when they are called."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,7 +44,7 @@ def train(
     """
     check_output(out, force=force)
     with when_interrupted(lambda: _what_is_left(out)), progress_bar("Training", quiet=quiet) as progress:
-        from mole.torch import train_on  # noqa: PLC0415  (loads PyTorch)
+        from mole.torch import train_on  # noqa: PLC0415  (an extra)
 
         *_, last = train_on(
             delivery, network=network, weights=weights, out=out, epochs=epochs, batch_size=batch_size,
@@ -57,6 +57,28 @@ def train(
         {"model": str(out), "epochs": epochs, "accuracy": accuracy, "loss": round(last.loss, 4)},
         as_json=as_json,
     )
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A checkpoint that `mole train` wrote.")],
+    requests: Annotated[str, typer.Argument(help="Morphed data: what `mole morph` or `deliver` wrote.")],
+    split: Annotated[str | None, typer.Option(help="Which split; otherwise the only one.")] = None,
+    network: Annotated[
+        str | None,
+        typer.Option(help="module:factory of the network, for one of your own; built-in ones are known."),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The Parquet file to write.")] = Path(
+        "predictions.parquet"
+    ),
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a trained network on morphed requests: a Parquet file of row ids, classes and probabilities."""
+    check_output(out, force=force)
+    from mole.torch import predict_on  # noqa: PLC0415  (an extra)
+
+    answers = predict_on(requests, checkpoint=model, split=split, network=network, out=out, replace=force)
+    show({"predictions": str(out), "rows": answers.num_rows}, as_json=as_json)
 
 
 def _what_is_left(out: Path) -> str:

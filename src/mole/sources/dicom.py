@@ -6,7 +6,8 @@ Nothing but pixels comes out: headers, with all that they say about a patient, a
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import IO, Any, BinaryIO, cast
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +39,7 @@ class FrameSplit:
         path, frame = self.frames[index]
         try:
             with _at(self.folder, path).open() as file:
-                pixels = _decode(file, frame)
+                pixels = _pydicom(self.folder).decode(file, frame)
         except SourceError as error:
             label = _at(self.folder, path).label
             raise BadSampleError(self.name_of(index), error.message.removeprefix(f"{label} ")) from None
@@ -75,9 +76,9 @@ def dicom_files(folder: Location, files: Mapping[str, FileMark]) -> dict[str, Fi
 
 def open_dicom(place: Location, files: Mapping[str, FileMark]) -> Source:
     """One DICOM file, or those of a folder; files without images, such as reports, are left out."""
-    _check_installed(place)
+    count_frames = _pydicom(place).count_frames
     with ThreadPoolExecutor(READERS) as readers:
-        counts = readers.map(lambda path: _count_frames(_at(place, path)), files)
+        counts = readers.map(lambda path: count_frames(_at(place, path)), files)
         frames = {path: count for path, count in zip(files, counts, strict=True) if count}
     if not frames:
         raise SourceError(f"{place.label} has DICOM files without images: is it the right one?")
@@ -106,52 +107,12 @@ def _at(folder: Location, path: str) -> Location:
     return folder if path == folder.path else folder.child(path)
 
 
-def _count_frames(place: Location) -> int:
-    """Number of frames in a file: 0 if it is of a kind without images.
-
-    A file that cannot be understood counts as one frame, so that reading it tells what is wrong.
-    """
-    from pydicom import dcmread  # noqa: PLC0415
-    from pydicom.uid import UID  # noqa: PLC0415
-
+def _pydicom(place: Location) -> ModuleType:
+    """What reads DICOM with pydicom, an optional part."""
     try:
-        with place.open() as file:
-            header = dcmread(
-                file, stop_before_pixels=True, specific_tags=["NumberOfFrames", "Rows", "SOPClassUID"]
-            )
-        kind = UID(header.get("SOPClassUID") or header.file_meta.get("MediaStorageSOPClassUID") or "")
-        if "Rows" not in header and kind and "Image" not in kind.name:
-            return 0
-        return max(1, int(header.get("NumberOfFrames") or 1))
-    except Exception:  # a damaged header can fail in any way
-        return 1
-
-
-def _decode(file: IO[bytes], frame: int) -> Any:
-    from pydicom import dcmread  # noqa: PLC0415
-    from pydicom.errors import InvalidDicomError  # noqa: PLC0415
-    from pydicom.pixels.utils import pixel_array  # noqa: PLC0415
-
-    from mole.sources.dicom_pixels import displayed  # noqa: PLC0415
-
-    try:
-        header = dcmread(file, stop_before_pixels=True)
-    except InvalidDicomError:
-        raise ValueError("it does not begin as DICOM files do") from None
-    file.seek(0)
-    syntax = header.file_meta.get("TransferSyntaxUID")
-    if syntax is None:
-        raise ValueError("it does not say how its pixels are stored")
-    # Out of many frames pydicom can read just one, but not where the whole file is packed.
-    reads_one = int(header.get("NumberOfFrames") or 1) > 1 and not syntax.is_deflated
-    stored = pixel_array(cast(BinaryIO, file) if reads_one else dcmread(file), index=frame)
-    return displayed(stored, header, frame)
-
-
-def _check_installed(place: Location) -> None:
-    try:
-        import pydicom  # noqa: F401, PLC0415
+        from mole.sources import dicom_pixels  # noqa: PLC0415  (needs an extra)
     except ImportError:
         raise MissingExtraError(
             f"{place.label} holds DICOM files: pip install 'morphed-learning[dicom]'"
         ) from None
+    return dicom_pixels

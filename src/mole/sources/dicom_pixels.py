@@ -1,17 +1,60 @@
-"""Stored DICOM pixels to what a screen shows: 8-bit grey or RGB (DICOM PS3.3, C.7.6.3 and C.11)."""
+"""Stored DICOM pixels to what a screen shows: 8-bit grey or RGB (DICOM PS3.3, C.7.6.3 and C.11).
 
-from typing import Any
+All that needs pydicom is here.
+"""
+
+from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
+from pydicom import dcmread
 from pydicom.dataset import Dataset
+from pydicom.errors import InvalidDicomError
 from pydicom.pixels.processing import apply_color_lut, apply_modality_lut, apply_voi
+from pydicom.pixels.utils import pixel_array
+from pydicom.uid import UID
+
+from mole.storage.locations import Location
 
 Pixels = npt.NDArray[np.uint8]
 Values = npt.NDArray[Any]
 
 # Where files with many frames keep what others have at the top of their header.
 _FRAME_SEQUENCES = ("PixelValueTransformationSequence", "FrameVOILUTSequence")
+
+
+def count_frames(place: Location) -> int:
+    """Number of frames in a file: 0 if it is of a kind without images.
+
+    A file that cannot be understood counts as one frame, so that reading it tells what is wrong.
+    """
+    try:
+        with place.open() as file:
+            header = dcmread(
+                file, stop_before_pixels=True, specific_tags=["NumberOfFrames", "Rows", "SOPClassUID"]
+            )
+        kind = UID(header.get("SOPClassUID") or header.file_meta.get("MediaStorageSOPClassUID") or "")
+        if "Rows" not in header and kind and "Image" not in kind.name:
+            return 0
+        return max(1, int(header.get("NumberOfFrames") or 1))
+    except Exception:  # a damaged header can fail in any way
+        return 1
+
+
+def decode(file: IO[bytes], frame: int) -> Pixels:
+    """One frame of a file; a decoder may raise anything about a damaged one."""
+    try:
+        header = dcmread(file, stop_before_pixels=True)
+    except InvalidDicomError:
+        raise ValueError("it does not begin as DICOM files do") from None
+    file.seek(0)
+    syntax = header.file_meta.get("TransferSyntaxUID")
+    if syntax is None:
+        raise ValueError("it does not say how its pixels are stored")
+    # Out of many frames pydicom can read just one, but not where the whole file is packed.
+    reads_one = int(header.get("NumberOfFrames") or 1) > 1 and not syntax.is_deflated
+    stored = pixel_array(cast(BinaryIO, file) if reads_one else dcmread(file), index=frame)
+    return displayed(stored, header, frame)
 
 
 def displayed(stored: Values, header: Dataset, frame: int) -> Pixels:

@@ -4,6 +4,7 @@ source = open_source("photos")
 """
 
 from mole.errors import SourceError
+from mole.sources import arrow_files, cifar, dicom, idx, image_folder, numpy_files
 from mole.sources.images import OTHER_SUFFIXES
 from mole.sources.images import SUFFIXES as IMAGE_SUFFIXES
 from mole.sources.source import Source, check_source
@@ -13,9 +14,6 @@ KINDS = (
     "a folder of class folders of images, .npz, .npy, Parquet, a saved Hugging Face data set, "
     "CIFAR batches, MNIST idx files, or DICOM files"
 )
-
-# A kind's code is imported when it is met: a folder of PNG files needs no pyarrow, and no pydicom.
-# ruff: noqa: PLC0415
 
 
 def open_source(path: str) -> Source:
@@ -32,16 +30,12 @@ def open_source(path: str) -> Source:
 
 
 def _open_file(place: Location) -> Source:
-    from mole.sources import dicom, numpy_files
-
     name = place.name.lower()
     if name.endswith(".npz"):
         return numpy_files.open_npz(place)
     if name.endswith(".npy"):
         return numpy_files.open_npy(place)
     if name.endswith(".parquet"):
-        from mole.sources import arrow_files
-
         return arrow_files.open_parquet(place, {place.path: place.mark()})
     if dicom.is_dicom(place):
         return dicom.open_dicom(place, {place.path: place.mark()})
@@ -53,14 +47,10 @@ def _open_file(place: Location) -> Source:
 
 
 def _open_folder(place: Location) -> Source:
-    from mole.sources import cifar, idx
-
     files = place.files()
     if not files:
         raise SourceError(f"{place.label} is empty: give {KINDS}")
     if {"dataset_dict.json", "state.json"} & {place.inside(path) for path in files}:
-        from mole.sources import arrow_files
-
         return arrow_files.open_saved_dataset(place, files)
     if any(idx.IDX_NAME.search(path) for path in files):
         return idx.open_idx(place, files)
@@ -68,16 +58,12 @@ def _open_folder(place: Location) -> Source:
         return cifar.open_cifar(place, files)
     tables = {path: mark for path, mark in files.items() if path.lower().endswith(".parquet")}
     if tables:
-        from mole.sources import arrow_files
-
         return arrow_files.open_parquet(place, tables)
     return _open_images(place, files)
 
 
 def _open_images(place: Location, files: dict[str, FileMark]) -> Source:
     """Image files or DICOM files: never both, because one of them would be left out silently."""
-    from mole.sources import dicom, image_folder
-
     scans = dicom.dicom_files(place, files)
     if not scans:
         return image_folder.open_folder(place, files)
