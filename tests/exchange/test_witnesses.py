@@ -10,7 +10,7 @@ import pytest
 import mole
 from deliveries import make_key, make_layer, write_npz
 from mole.errors import DeliveryError
-from mole.exchange.delivery import load_encoding, shard_names
+from mole.exchange.delivery import Delivery
 from mole.exchange.encoding import DTYPES
 from mole.exchange.manifest import FileFacts, Manifest
 from mole.exchange.probes import load_probes, save_probes
@@ -64,7 +64,7 @@ def test_right_row_ids_do_not_help_it(source, tmp_path, dtype):
     """The same rows under another key, with the ids and labels that the delivery has."""
     folder, key, other = tmp_path / "d", make_key(), make_key(1)
     deliver(source, make_layer(), key, LocalStore(folder), dtype=dtype, rows_per_shard=16)
-    encoding = load_encoding(LocalStore(folder), dtype)
+    encoding = Delivery.open(folder).encoding
     table = pq.read_table(folder / SHARD)
     stored = table["image"].combine_chunks().flatten().to_numpy().reshape(-1, 192)
     rows = encoding.encode(other.morphing.morph(key.morphing.unmorph(encoding.decode(stored))))
@@ -106,7 +106,7 @@ def test_they_show_what_the_receiver_can_compute(source, tmp_path):
     witnesses = witnesses_of(folder)
     assert witnesses.shards.tolist() == list(range(9))
     augmented = augment(layer, key)
-    files = [folder / name for name in shard_names(Manifest.read(LocalStore(folder)).splits)]
+    files = [folder / name for name in Delivery.open(folder).shard_names()]
     for file, row_id, where, true in zip(
         files, witnesses.row_ids().values(), witnesses.positions, witnesses.features, strict=True
     ):

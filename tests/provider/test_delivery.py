@@ -1,9 +1,9 @@
 """Deliveries: made, checked, undone; nothing lost, nothing twice, nothing told."""
 
 import json
-import random
 import shutil
 import time
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 import mole
-from deliveries import SHAPE, make_key, make_layer, tensors, write_npz
-from mole.errors import DeliveryError, MoleWarning, ParameterError, SourceError
+from deliveries import SHAPE, SMALL, contents, make_key, make_layer, tensors, unfinish, write_npz
+from mole.errors import DeliveryError, ParameterError
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
 from mole.provider.recover import recover
@@ -20,30 +20,12 @@ from mole.provider.row_numbers import RowNumbers
 from mole.scheme.layer_matrix import layer_matrix
 from mole.scheme.shapes import roll, unroll
 from mole.sources.opening import open_source
-from mole.sources.source import BadSampleError
 from mole.storage.stores import LocalStore
-
-SMALL = {"rows_per_shard": 16}
 
 
 @pytest.fixture
 def source(tmp_path):
     return open_source(str(write_npz(tmp_path / "data.npz")))
-
-
-def contents(folder) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
-
-
-def unfinish(delivery) -> None:
-    """Take a delivery back to the moment before its manifest was written."""
-    delivery.store.remove("manifest.json")
-    pinned = json.dumps({"delivery_id": delivery.manifest.delivery_id})
-    delivery.store.write("unfinished.json", pinned.encode())
 
 
 @pytest.mark.parametrize(("dtype", "off_by"), [("float32", 0), ("float16", 1), ("int8", 8)])
@@ -171,19 +153,6 @@ def test_pixels_that_changed_in_place_are_refused(tmp_path, rng, finished):
         deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, **SMALL)
 
 
-def test_images_of_other_kinds_stop_the_work_unless_they_are_skipped(tmp_path, rng):
-    (tmp_path / "photos").mkdir()
-    Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(tmp_path / "photos" / "1.png")
-    (tmp_path / "photos" / "2.gif").write_bytes(b"GIF89a")
-    source, store = open_source(str(tmp_path / "photos")), LocalStore(tmp_path / "out")
-    with pytest.raises(SourceError, match=r"1 image files are of a kind.*2\.gif: convert them, or leave"):
-        deliver(source, make_layer(), make_key(), store, **SMALL)
-    assert not (tmp_path / "out").exists()
-    with pytest.warns(MoleWarning, match=r"left out: 1 image files .* such as .*2\.gif"):
-        made = deliver(source, make_layer(), make_key(), store, skip_bad=True)
-    assert made.delivery.manifest.rows == 1
-
-
 def test_a_place_with_other_things_in_it_is_refused(source, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("precious")
@@ -192,141 +161,11 @@ def test_a_place_with_other_things_in_it_is_refused(source, tmp_path):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["thesis.txt"]
 
 
-def test_any_flipped_bit_is_found(tmp_path):
-    folder = tmp_path / "out"
-    layer = mole.FirstLayer.conv(np.ones((1, 1, 2, 2)), None, input_shape=(1, 4, 4))
-    np.savez(tmp_path / "tiny.npz", x=np.arange(96, dtype=np.uint8).reshape(6, 4, 4), y=np.arange(6))
-    deliver(
-        open_source(str(tmp_path / "tiny.npz")), layer,
-        mole.MorphKey.generate((1, 4, 4), insecure_seed=bytes(32)), LocalStore(folder),
-        dtype="int8", rows_per_shard=3,
-    )  # fmt: skip
-    assert len(contents(folder)) == 7
-    rng = random.Random(0)
-    for name, content in contents(folder).items():
-        for _ in range(200):
-            broken = bytearray(content)
-            broken[rng.randrange(len(broken))] ^= 1 << rng.randrange(8)
-            (folder / name).write_bytes(broken)
-            try:
-                holds = all(check.holds for check in verify(LocalStore(folder)))
-            except DeliveryError:
-                holds = False
-            assert not holds, name
-        (folder / name).write_bytes(content)
-    assert all(check.holds for check in verify(LocalStore(folder)))
-
-
-def test_missing_and_foreign_files_are_found(source, tmp_path):
-    folder = tmp_path / "out"
-    deliver(source, make_layer(), make_key(), LocalStore(folder), **SMALL)
-    (folder / "data" / "train-00000-of-00007.parquet").rename(folder / "data" / "spare.parquet")
-    files = next(check for check in verify(LocalStore(folder)) if check.what == "files")
-    assert not files.holds
-    assert "train-00000-of-00007.parquet is missing" in files.detail
-    assert "spare.parquet does not belong here" in files.detail
-
-
-def test_a_layer_of_another_key_is_found_by_the_probes(source, tmp_path):
-    """Checksums and all: a delivery whose layer and data were put together wrongly."""
-    from mole.exchange.manifest import FileFacts, Manifest
-    from mole.storage.stores import digest_of
-
-    for seed in (0, 1):
-        deliver(source, make_layer(), make_key(seed), LocalStore(tmp_path / str(seed)), **SMALL)
-    store = LocalStore(tmp_path / "0")
-    wrong = mole.load(tmp_path / "1" / "augmented-layer.safetensors")
-    forged = mole.AugmentedLayer(**{**vars(wrong), "key_fingerprint": make_key(0).fingerprint})
-    mole.save(forged, tmp_path / "0" / "augmented-layer.safetensors")
-    manifest = Manifest.read(store)
-    digest, size = digest_of(store, "augmented-layer.safetensors")
-    files = {**manifest.files, "augmented-layer.safetensors": FileFacts(size, digest)}
-    Manifest(**{**vars(manifest), "files": files}).write(store)
-    layer = next(check for check in verify(store) if check.what == "augmented layer")
-    assert not layer.holds
-    assert "does not fit the probes" in layer.detail
-
-
 def test_another_key_recovers_nothing(source, tmp_path):
     store = LocalStore(tmp_path / "out")
     deliver(source, make_layer(), make_key(), store, **SMALL)
     with pytest.raises(DeliveryError, match="use that key"):
         recover(store, make_key(1))
-
-
-@pytest.fixture
-def folder_with_a_bad_image(tmp_path, rng):
-    for name in ("cat", "dog"):
-        (tmp_path / "photos" / name).mkdir(parents=True)
-        for index in range(10):
-            pixels = rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(tmp_path / "photos" / name / f"{index}.png")
-    (tmp_path / "photos" / "cat" / "3.png").write_bytes(b"not an image")
-    return open_source(str(tmp_path / "photos"))
-
-
-def test_a_bad_image_stops_the_work_and_is_named(folder_with_a_bad_image, tmp_path):
-    with pytest.raises(BadSampleError, match=r"cat/3\.png cannot be used"):
-        deliver(folder_with_a_bad_image, make_layer(), make_key(), LocalStore(tmp_path / "out"), **SMALL)
-    assert "manifest.json" not in contents(tmp_path / "out")
-
-
-def test_bad_images_can_be_skipped(folder_with_a_bad_image, tmp_path):
-    store, key = LocalStore(tmp_path / "out"), make_key()
-    options = {"rows_per_shard": 6, "skip_bad": True, "keep": ("file_name",)}
-    delivered = deliver(folder_with_a_bad_image, make_layer(), key, store, **options)
-    assert [error.name.rsplit("/", 2)[-2:] for error in delivered.skipped] == [["cat", "3.png"]]
-    assert delivered.delivery.manifest.splits["train"].rows == 19
-    assert all(check.holds for check in verify(store))
-    recovered = recover(store, key)
-    names = [f"{label}/{i}.png" for label in ("cat", "dog") for i in range(10)]
-    names.remove("cat/3.png")
-    truth = [np.asarray(Image.open(tmp_path / "photos" / name)) for name in names]
-    assert np.array_equal(recovered["x_train"].transpose(0, 2, 3, 1), truth)
-    assert recovered["y_train"].tolist() == [0] * 9 + [1] * 10
-    assert delivered.delivery.manifest.classes == ("cat", "dog")
-
-
-@pytest.fixture
-def folder_of_bad_images(tmp_path):
-    (tmp_path / "bad").mkdir()
-    for index in range(5):
-        (tmp_path / "bad" / f"{index}.png").write_bytes(b"not an image")
-    return open_source(str(tmp_path / "bad"))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "int8"])
-@pytest.mark.parametrize("layer_dtype", ["float32", None])
-def test_nothing_usable_is_refused_and_leaves_nothing(folder_of_bad_images, tmp_path, dtype, layer_dtype):
-    options = {"dtype": dtype, "layer_dtype": layer_dtype, "skip_bad": True, "rows_per_shard": 2}
-    with pytest.raises(SourceError, match=r"not one of 5 samples can be used.*0\.png cannot be used"):
-        deliver(folder_of_bad_images, make_layer(), make_key(), LocalStore(tmp_path / "out"), **options)
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_split_may_lose_all_its_samples(folder_with_a_bad_image, tmp_path):
-    (tmp_path / "photos" / "cat").rename(tmp_path / "photos" / "train")
-    (tmp_path / "photos" / "dog").rename(tmp_path / "photos" / "test")
-    for index in range(10):
-        (tmp_path / "photos" / "test" / f"{index}.png").write_bytes(b"not an image")
-    store = LocalStore(tmp_path / "out")
-    deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, skip_bad=True)
-    assert all(check.holds for check in verify(store))
-    recovered = recover(store, make_key())
-    assert (len(recovered["x_train"]), len(recovered["x_test"])) == (9, 0)
-
-
-def test_skipped_samples_are_remembered(folder_with_a_bad_image, tmp_path):
-    """After a repeat, and after work that went on: what was left out is told by what is there."""
-    store, options = LocalStore(tmp_path / "out"), {"rows_per_shard": 6, "skip_bad": True}
-    first = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, **options)
-    assert len(first.skipped) == 1
-    again = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, **options)
-    assert [str(bad) for bad in again.skipped] == [str(bad) for bad in first.skipped]
-    unfinish(first.delivery)
-    resumed = deliver(folder_with_a_bad_image, make_layer(), make_key(), store, **options)
-    assert [str(bad) for bad in resumed.skipped] == [str(bad) for bad in first.skipped]
-    assert b"3.png" not in b"".join(contents(tmp_path / "out").values())
 
 
 def test_shards_are_counted_by_their_ends(source, tmp_path):
@@ -342,18 +181,6 @@ def test_shards_are_counted_by_their_ends(source, tmp_path):
     assert not [name for name in read if name.startswith("data/")]
 
 
-def test_columns_leave_only_if_they_are_named(folder_with_a_bad_image, tmp_path):
-    options = {"skip_bad": True, "keep": ("file_name",)}
-    deliver(folder_with_a_bad_image, make_layer(), make_key(), LocalStore(tmp_path / "out"), **options)
-    table = pq.read_table(tmp_path / "out" / "data" / "train-00000-of-00001.parquet")
-    assert sorted(table["file_name"].to_pylist())[:2] == ["0.png", "0.png"]
-    with pytest.raises(ParameterError, match="no column 'patient' to keep: it has file_name"):
-        deliver(
-            folder_with_a_bad_image, make_layer(), make_key(), LocalStore(tmp_path / "two"),
-            keep=("patient",),
-        )  # fmt: skip
-
-
 def test_a_combination_that_would_be_useless_is_refused(tmp_path, rng):
     """A badly conditioned core and 8 bits: the features would be noise."""
     path = write_npz(tmp_path / "data.npz")
@@ -365,13 +192,6 @@ def test_a_combination_that_would_be_useless_is_refused(tmp_path, rng):
             open_source(str(path)), make_layer(), make_key(seed, core="gaussian"),
             LocalStore(tmp_path / "out"), dtype="int8",
         )  # fmt: skip
-
-
-def test_further_data_comes_without_a_layer(source, tmp_path):
-    store = LocalStore(tmp_path / "requests")
-    deliver(source, make_layer(), make_key(), store, layer_dtype=None, rows_per_shard=16)
-    assert not {"augmented-layer.safetensors", "probes.safetensors"} & set(contents(tmp_path / "requests"))
-    assert all(check.holds for check in verify(store))
 
 
 def test_a_key_for_another_shape_is_refused(source, tmp_path):
@@ -401,3 +221,30 @@ def test_a_full_disk_leaves_a_delivery_that_goes_on(source, tmp_path, monkeypatc
         k: v for k, v in contents(tmp_path / "undisturbed").items() if k.startswith("data/")
     }
     shutil.rmtree(tmp_path / "out")
+
+
+def test_labels_stay_where_they_are_not_wanted(tmp_path):
+    """With them stay the names of the classes, and a place with labels is not taken for one without."""
+    data, layer, key = write_npz(tmp_path / "data.npz"), make_layer(), make_key()
+    made = {
+        name: deliver(data, layer, key, tmp_path / name, class_names=False, labels=name == "with", **SMALL)
+        for name in ("with", "without")
+    }
+    assert (made["with"].has_labels, made["without"].has_labels) == (True, False)
+    assert made["with"].delivery.labels("train") is not None
+    assert made["without"].delivery.labels("train") is None
+    assert all(check.holds for check in verify(made["without"].delivery))
+    with pytest.raises(DeliveryError, match="another delivery already"):
+        deliver(data, layer, key, tmp_path / "with", class_names=False, labels=False, **SMALL)
+
+
+def test_every_file_is_written_beside_and_renamed_once(source, tmp_path, monkeypatch):
+    renamed, replace = [], Path.replace
+
+    def note(self, target):
+        renamed.append(Path(target).relative_to(tmp_path / "out").as_posix())
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", note)
+    deliver(source, make_layer(), make_key(), tmp_path / "out", dtype="int8", **SMALL)
+    assert sorted(renamed) == sorted({*contents(tmp_path / "out"), "unfinished.json"})

@@ -8,8 +8,10 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 import mole
+from mole.errors import DeliveryError
 from mole.provider.keys.derivation import WordStream, derive_bytes
 from mole.provider.keys.key_file import KeyParameters
+from mole.provider.row_numbers import RowNumbers
 from mole.scheme.whitening import Whitening
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "derivation.json").read_text())
@@ -55,6 +57,29 @@ def test_golden_numbers_follow_the_specification():
         numbers += [radius * np.cos(angle), radius * np.sin(angle)]
     expected = np.reshape(numbers, (q, q)) / q**0.5
     assert np.abs(expected - np.array(vector["matrix"])).max() < 1e-9
+
+
+def test_row_numbers_follow_the_specification():
+    """docs/format.md once more, for the rows of a delivery."""
+    key = mole.MorphKey.generate((1, 4, 4), insecure_seed=bytes(range(32)))
+
+    def words(purpose: str) -> list[int]:
+        sub_key = derive_bytes(bytes(range(32)), key.parameters.info(purpose))
+        stream = Cipher(algorithms.ChaCha20(sub_key, bytes(16)), None).encryptor().update(bytes(8 * 9))
+        return [int.from_bytes(stream[i : i + 8], "little") for i in range(0, len(stream), 8)]
+
+    rows = RowNumbers(key, "id", "train", 9)
+    drawn = words("row-order/id/train/9")
+    assert rows.order.tolist() == sorted(range(9), key=lambda sample: drawn[sample])
+    assert rows.ids == [f"{word:016x}" for word in words("row-ids/id/train/9")]
+    assert rows.samples_of(rows.ids[3:]) == rows.order[3:].tolist()
+    assert rows.missing(rows.ids[3:]) == sorted(rows.order[:3].tolist())
+    others = [
+        RowNumbers(key, *which) for which in (("other", "train", 9), ("id", "test", 9), ("id", "train", 8))
+    ]
+    assert not any({*rows.ids} & {*other.ids} for other in others)
+    with pytest.raises(DeliveryError, match="not made with this key"):
+        others[0].samples_of(rows.ids)
 
 
 def test_streams_of_different_purposes_share_nothing():

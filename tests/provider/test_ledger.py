@@ -3,15 +3,18 @@
 import json
 from pathlib import Path
 
+import pyrage
 import pytest
 
+import mole
 from deliveries import make_key, make_layer, write_npz
-from mole.errors import DeliveryError
+from mole.errors import DeliveryError, MoleWarning
 from mole.provider.deliver import deliver
 from mole.provider.ledger import delivery_warnings, keygen_warnings, read_ledger, record
 from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore
 
+IDENTITY = pyrage.x25519.Identity.generate()
 ONE, TWO = make_layer().fingerprint, make_layer(1).fingerprint
 
 
@@ -58,3 +61,28 @@ def test_other_files_called_ledger_do_no_harm(key_path):
     (key_path.parent / "my.key.ledger").write_text('{"date": "today"}\n')
     with pytest.raises(DeliveryError, match=r"my\.key\.ledger is damaged"):
         keygen_warnings(key_path, TWO)
+
+
+def test_a_call_from_python_keeps_the_ledger_and_warns(tmp_path):
+    """What the command does for a person at the terminal, the library does for everybody."""
+    data, key = write_npz(tmp_path / "data.npz", train=20, test=0), make_key()
+    deliver(data, make_layer(), key, tmp_path / "unsaved")
+    assert not list(tmp_path.glob("*.ledger"))
+    key.save(tmp_path / "my.key", recipients=[str(IDENTITY.to_public())])
+    mole.save(make_layer(), tmp_path / "layer.safetensors")
+    for _ in range(2):
+        deliver(str(data), tmp_path / "layer.safetensors", key, str(tmp_path / "one"))
+    loaded = mole.MorphKey.load(tmp_path / "my.key", identities=[str(IDENTITY)])
+    with pytest.warns(MoleWarning, match="used for another first layer before"):
+        deliver(data, make_layer(1), loaded, tmp_path / "two")
+    assert [entry.layer_fingerprint for entry in read_ledger(tmp_path / "my.key")] == [ONE, TWO]
+
+
+def test_a_key_remembers_the_file_that_it_was_first_saved_to(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    key = make_key()
+    assert key.path is None
+    for name in ("my.key", "backup.key"):
+        key.save(name, recipients=[str(IDENTITY.to_public())])
+    assert key.path == tmp_path / "my.key"
+    assert mole.MorphKey.load("backup.key", identities=[str(IDENTITY)]).path == tmp_path / "backup.key"

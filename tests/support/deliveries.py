@@ -1,13 +1,16 @@
 """Small data sets, layers and keys for tests of deliveries."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 import mole
+from mole.exchange.delivery import Delivery
 
 SHAPE = (3, 8, 8)
+SMALL = {"rows_per_shard": 16}
 
 
 def write_npz(path: Path, *, train: int = 100, test: int = 30, seed: int = 0) -> Path:
@@ -40,3 +43,19 @@ def make_key(seed: int = 0, **options) -> mole.MorphKey:
 def tensors(table: pa.Table, shape: tuple[int, ...] = SHAPE) -> np.ndarray:
     """The morphed values of a shard that was read with pyarrow, in the shape of the images."""
     return table["image"].combine_chunks().flatten().to_numpy().reshape(-1, *shape)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder by its name in it."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def unfinish(delivery: Delivery) -> None:
+    """Take a delivery back to the moment before its manifest was written."""
+    delivery.store.remove("manifest.json")
+    pinned = json.dumps({"delivery_id": delivery.manifest.delivery_id})
+    delivery.store.write("unfinished.json", pinned.encode())

@@ -29,7 +29,7 @@ configs:
 # Morphed data
 
 Images of shape {"x".join(map(str, shape))}, multiplied by a secret matrix and stored as {dtype}.
-They are of use only with the augmented layer beside them. Made with Morphed Learning
+They are useful only with the augmented layer beside them. Made with Morphed Learning
 (`pip install 'morphed-learning[torch]'`).
 
 | split | rows |
@@ -39,6 +39,6 @@ They are of use only with the augmented layer beside them. Made with Morphed Lea
 Check it with `mole verify`, and train on it with `mole.torch.MorphedDataset` and `mole.torch.attach`. Other
 readers of Parquet find each image as one list of numbers; `.reshape({sides})` gives it its shape.
 
-This is obfuscation, not encryption: who holds the augmented layer can get the images back. Treat these
+This is obfuscation, not encryption: whoever holds the augmented layer can get the images back. Treat these
 files as you would treat the images.
 """

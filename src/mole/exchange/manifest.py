@@ -1,7 +1,7 @@
 """manifest.json: what a delivery holds, with a checksum of every file and of itself.
 
 It says nothing that identifies a person or a path. It is written last: a delivery without one is
-unfinished.
+unfinished. Its own checksum, in the field `seal`, is taken with zeros in that field's place.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ FORMAT, VERSION = "mole-delivery", 2
 NAME = "manifest.json"
 BLANK = "0" * 64
 
-_SEAL = re.compile(rb'"seal": "([0-9a-f]{64})"')
+_CHECKSUM = re.compile(rb'"seal": "([0-9a-f]{64})"')
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Manifest:
         return sum(facts.bytes for name, facts in self.files.items() if name.startswith("data/"))
 
     def write(self, store: Store) -> None:
-        """Write it into its delivery, sealed."""
+        """Write it into its delivery, with a checksum of itself."""
         content = {"format": FORMAT, "version": VERSION, "seal": BLANK, **asdict(self)}
         content["splits"] = {name: facts.fields() for name, facts in self.splits.items()}
         text = json.dumps(content, indent=1).encode() + b"\n"
@@ -138,9 +138,9 @@ class Manifest:
                 f"{name} has version {version} and this program knows {VERSION}: "
                 + ("upgrade it" if is_newer else "ask its sender for a delivery by a newer one")
             )
-        seal = _SEAL.search(text)
-        blanked = text.replace(seal[1], BLANK.encode(), 1) if seal else b""
-        if seal is None or hashlib.sha256(blanked).hexdigest().encode() != seal[1]:
+        checksum = _CHECKSUM.search(text)
+        blanked = text.replace(checksum[1], BLANK.encode(), 1) if checksum else b""
+        if checksum is None or hashlib.sha256(blanked).hexdigest().encode() != checksum[1]:
             raise DeliveryError(f"{name} is damaged: its checksum does not match: get the delivery again")
         try:
             return cls._parse(content)

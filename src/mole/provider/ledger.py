@@ -1,7 +1,7 @@
 """The ledger: beside the key, an append-only record of what was delivered under it.
 
-Every known pair and every further delivery weakens a key, so the provider should see what is out. It also
-keeps the names of samples that were left out, which have no place in the delivery.
+Every known pair and every further delivery weakens a key, so the provider should see what has left. The
+ledger also keeps the names of samples that were left out, which have no place in the delivery.
 """
 
 import json
@@ -14,13 +14,20 @@ from typing import Any
 
 from mole.errors import DeliveryError
 from mole.exchange.manifest import Manifest
+from mole.storage.locations import reason_of
 
 SUFFIX = ".ledger"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One delivery."""
+    """One delivery under a key.
+
+    Attributes:
+        date: when it was finished, in UTC.
+        delivery_id, key_fingerprint, layer_fingerprint, rows: as in its manifest.
+        skipped: names of the samples that were left out.
+    """
 
     date: str
     delivery_id: str
@@ -48,7 +55,7 @@ def read_ledger(key_path: Path) -> list[Entry]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise DeliveryError(f"{path} cannot be read: {error.strerror}") from None
+        raise DeliveryError(f"{path} cannot be read: {reason_of(error)}") from None
     except (ValueError, TypeError, KeyError):
         raise DeliveryError(f"{path} is damaged: restore it, or move it away to start a new one") from None
 
@@ -77,7 +84,7 @@ def record(key_path: Path, manifest: Manifest, skipped: Sequence[str] = ()) -> N
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise DeliveryError(f"{path} cannot be written: {error.strerror}") from None
+        raise DeliveryError(f"{path} cannot be written: {reason_of(error)}") from None
 
 
 def delivery_warnings(key_path: Path, key_fingerprint: str, layer_fingerprint: str) -> list[str]:

@@ -1,0 +1,37 @@
+"""The header of a checkpoint, which is written and read without PyTorch."""
+
+import numpy as np
+import pytest
+
+from mole.errors import FileError
+from mole.exchange.checkpoint_files import (
+    CheckpointFacts,
+    checkpoint_metadata,
+    is_checkpoint,
+    read_checkpoint,
+)
+from mole.storage.checked import save_checked
+
+FACTS = CheckpointFacts("small_resnet", (3, 8, 8), 2, ("cat", "dog"), "0" * 32)
+STATE = {"0.weight": np.ones((2, 3), np.float32)}
+AUGMENTED = {"name": "0", "output_shape": [4, 8, 8], "kappa": 1, "layout": "rows"}
+
+
+@pytest.mark.parametrize("facts", [FACTS, CheckpointFacts("mine", (1, 4, 4), 10)])
+@pytest.mark.parametrize("augmented", [AUGMENTED, None])
+def test_what_is_written_is_read(tmp_path, facts, augmented):
+    save_checked(tmp_path / "c", STATE, checkpoint_metadata(facts, augmented))
+    assert is_checkpoint(tmp_path / "c")
+    state, found, description = read_checkpoint(tmp_path / "c")
+    assert (found, description) == (facts, augmented)
+    assert np.array_equal(state["0.weight"], STATE["0.weight"])
+
+
+@pytest.mark.parametrize("missing", [*checkpoint_metadata(FACTS, AUGMENTED)])
+def test_every_field_is_needed(tmp_path, missing):
+    metadata = {
+        name: text for name, text in checkpoint_metadata(FACTS, AUGMENTED).items() if name != missing
+    }
+    save_checked(tmp_path / "c", STATE, metadata)
+    with pytest.raises(FileError, match=r"is no checkpoint|another version|does not follow the format"):
+        read_checkpoint(tmp_path / "c")
