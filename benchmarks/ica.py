@@ -25,11 +25,11 @@ from mole.scheme.morphing import Morphing
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array
 from mole.scheme.whitening import Whitening
+from mole.sources.bundled import fashion_mnist
 
 ROWS = 3000
 LARGEST = 128
 SIDES = {"fashion-mnist": (2, 4, 7, 14, 16, 28, 56, 112), "images": (2, 4, 8, 16, 32, 64, 128, 256)}
-FASHION = Path(__file__).parents[1] / "src" / "mole" / "sources" / "data" / "fashion-mnist.npz"
 
 
 def main() -> None:
@@ -37,8 +37,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=Path, help=".npz with uint8 images, n x 32 x 32 x 3")
     arguments = parser.parse_args()
-    with np.load(FASHION) as data:
-        grey = data["x_private"][:, np.newaxis], data["x_public"][:, np.newaxis]
+    images = fashion_mnist()
+    grey = images["x_private"][:, np.newaxis], images["x_public"][:, np.newaxis]
     rows = measure_all("fashion-mnist", *grey, SIDES["fashion-mnist"])
     if arguments.images is not None:
         with np.load(arguments.images) as data:

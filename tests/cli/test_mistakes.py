@@ -99,20 +99,20 @@ MISTAKES = {
         TYPE: [
             (["text.txt", "--data", "data.npz"], "text.txt is not a layer file"),
             (["my.key", "--data", "data.npz"], "my.key is a key, and a layer is needed here"),
-            (["layer.safetensors", "--data", "text.txt"], "text.txt is of no kind that can be read"),
+            (["layer.safetensors", "--data", "text.txt"], "text.txt is not of a kind that can be read"),
         ],
         EMPTY: [(["layer.safetensors", "--data", "empty"], "empty is empty")],
         IMAGE: [(["layer.safetensors", "--data", "photos"], "photos/cat/2.png cannot be used")],
         NAN: [
             (
                 ["layer.safetensors", "--data", "nan.npz"],
-                "sample 0 of nan.npz:train cannot be used: it has a N",
+                "sample 0 of nan.npz:train cannot be used: pixels have a N",
             )
         ],
         SHAPE: [
             (
                 ["layer.safetensors", "--data", "large.npz"],
-                "sample 0 of large.npz:train cannot be used: it is 3x9x9 and the layer takes 3x8x8: add",
+                "sample 0 of large.npz:train cannot be used: it is 3x9x9 and the layer takes 3x8x8: give",
             ),
         ],
         OUTPUT: [(["layer.safetensors", "--data", "data.npz"], None)],
@@ -125,7 +125,7 @@ MISTAKES = {
         ],
         TYPE: [
             (["text.txt", *FOR_ME], "text.txt is not a layer file"),
-            (["layer.safetensors", *FOR_ME, "--data", "text.txt"], "text.txt is of no kind"),
+            (["layer.safetensors", *FOR_ME, "--data", "text.txt"], "text.txt is not of a kind"),
         ],
         EMPTY: [(["layer.safetensors", *FOR_ME, "--data", "empty"], "empty is empty")],
         IMAGE: [(["layer.safetensors", *FOR_ME, "--data", "photos"], "photos/cat/2.png cannot be used")],
@@ -161,7 +161,7 @@ MISTAKES = {
             (["data.npz", *LAYER, "--key", "missing"], "missing cannot be read"),
         ],
         TYPE: [
-            (["text.txt", *LAYER, *MINE], "text.txt is of no kind that can be read"),
+            (["text.txt", *LAYER, *MINE], "text.txt is not of a kind that can be read"),
             (["cut.npz", *LAYER, *MINE], "cut.npz is not a readable .npz file"),
             (["data.npz", "--layer", "text.txt", *MINE], "text.txt is not a layer file"),
             (
@@ -201,7 +201,7 @@ MISTAKES = {
         EMPTY: [(["empty", *LAYER, *MINE], "empty is empty")],
         IMAGE: [(["photos", *LAYER, *MINE], "photos/cat/2.png cannot be used")],
         NAN: [(["nan.npz", *LAYER, *MINE], "NaN")],
-        SHAPE: [(["large.npz", *LAYER, *MINE], "3x9x9 and the layer takes 3x8x8: add --resize")],
+        SHAPE: [(["large.npz", *LAYER, *MINE], "3x9x9 and the layer takes 3x8x8: give --resize")],
         REST: [
             (["data.npz", *LAYER, *MINE, "--keep", "patient"], "no column 'patient'"),
             (["few.npz", *LAYER, *MINE, "--out", "delivery"], "delivery holds another delivery already"),
@@ -220,7 +220,7 @@ MISTAKES = {
             (["data.npz", *LAYER, "--key", "missing"], "missing cannot be read"),
         ],
         TYPE: [
-            (["text.txt", *LAYER, *MINE], "text.txt is of no kind that can be read"),
+            (["text.txt", *LAYER, *MINE], "text.txt is not of a kind that can be read"),
             (["data.npz", "--layer", "text.txt", *MINE], "text.txt is not a layer file"),
             (["data.npz", *LAYER, "--key", "text.txt"], "text.txt is not a key"),
         ],
@@ -229,7 +229,7 @@ MISTAKES = {
         EMPTY: [(["empty", *LAYER, *MINE], "empty is empty")],
         IMAGE: [(["photos", *LAYER, *MINE], "photos/cat/2.png cannot be used")],
         NAN: [(["nan.npz", *LAYER, *MINE], "NaN")],
-        SHAPE: [(["large.npz", *LAYER, *MINE], "3x9x9 and the layer takes 3x8x8: add --resize")],
+        SHAPE: [(["large.npz", *LAYER, *MINE], "3x9x9 and the layer takes 3x8x8: give --resize")],
         OUTPUT: [(["data.npz", *LAYER, *MINE], None)],
     },
     "recover": {
@@ -337,7 +337,7 @@ MISTAKES = {
         PASSPHRASE: [
             (["locked.key", "--passphrase-file", "wrong.txt"], "the passphrase is wrong"),
             (["locked.key"], "locked.key needs a passphrase: give --passphrase-file"),
-            (["my.key"], "my.key is encrypted for age recipients: give an identity"),
+            (["my.key"], "my.key is encrypted for age recipients: give --identity"),
         ],
         EMPTY: [(["empty"], "empty has no manifest.json")],
         NAN: [(["nan-layer.safetensors"], "nan-layer.safetensors is damaged")],

@@ -7,8 +7,9 @@ from PIL import Image
 from mole.errors import ParameterError, ShapeError
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation
+from mole.sources.arrays import array_split
 from mole.sources.preparation import Preparation
-from mole.sources.source import Sample
+from mole.sources.source import BadSampleError, Sample, Source
 
 IMAGENET = Normalisation((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
@@ -89,15 +90,15 @@ def test_a_float_image_that_fits_needs_no_conversion(rng):
 
 HWC, HW = np.zeros((8, 10, 3), np.uint8), np.zeros((8, 10), np.uint8)
 REFUSED = {
-    "colours": ((1, 8, 10), Sample(HWC, "hwc"), "it is 3x8x10 and the layer takes 1x8x10: add --mode L"),
-    "grey": ((3, 8, 10), Sample(HW, "hw"), "it is 1x8x10 and the layer takes 3x8x10: add --mode RGB"),
-    "size": ((1, 9, 9), Sample(HW, "hw"), "takes 1x9x9: add --resize crop or --resize stretch"),
-    "both": ((1, 9, 9), Sample(HWC, "hwc"), "add --mode L and --resize crop or --resize stretch"),
+    "colours": ((1, 8, 10), Sample(HWC, "hwc"), "it is 3x8x10 and the layer takes 1x8x10: give mode=\"L\""),
+    "grey": ((3, 8, 10), Sample(HW, "hw"), "it is 1x8x10 and the layer takes 3x8x10: give mode=\"RGB\""),
+    "size": ((1, 9, 9), Sample(HW, "hw"), 'takes 1x9x9: give resize="crop" or resize="stretch"'),
+    "both": ((1, 9, 9), Sample(HWC, "hwc"), 'give mode="L" and resize="crop" or resize="stretch"'),
     "channels": ((5, 8, 10), Sample(HWC, "hwc"), "takes 5x8x10: give data with as many channels"),
     "axes": ((80,), Sample(HW, "hw"), "it is 1x8x10 and the layer takes 80: give data of that shape"),
     "no image": ((7,), Sample(np.zeros(8), "any"), "it is 8 and the layer takes 7: give data of"),
-    "signed": ((1, 8, 10), Sample(HW.astype(np.int64), "hw"), "it is int64: give pixels as unsigned"),
-    "nan": ((1, 8, 10), Sample(np.full((8, 10), np.nan), "hw"), "it has a NaN"),
+    "signed": ((1, 8, 10), Sample(HW.astype(np.int64), "hw"), "pixels are int64: give them as unsigned"),
+    "nan": ((1, 8, 10), Sample(np.full((8, 10), np.nan), "hw"), "pixels have a NaN"),
     "infinity": ((1, 8, 10), Sample(np.full((8, 10), np.inf), "hw"), "an infinity"),
     "huge": ((1, 8, 10), Sample(np.full((8, 10), 1e300), "hw"), "beyond 32 bits"),
 }  # fmt: skip
@@ -122,7 +123,9 @@ def test_only_eight_bits_are_converted():
 
 def test_floats_far_above_one_are_refused_where_pixels_are_expected():
     sample = Sample(np.full((1, 2, 2), 255.0), "chw")
-    with pytest.raises(ShapeError, match=r"floats go up to 255, .*: divide them, or give uint8"):
+    with pytest.raises(
+        ShapeError, match=r"pixels are floats up to 255, far above 1: divide them .*, or give uint8"
+    ):
         Preparation((1, 2, 2), Normalisation((0.5,), (0.5,))).shape(sample)
     Preparation((1, 2, 2)).shape(sample)  # without a normalisation they are taken as they are
 
@@ -171,3 +174,41 @@ def test_what_a_layer_asks_for():
     layer = FirstLayer.conv(np.ones((2, 3, 3, 3)), None, input_shape=(3, 8, 8), normalisation=IMAGENET)
     asked = Preparation.for_layer(layer, mode="RGB", resize="crop")
     assert asked == Preparation((3, 8, 8), IMAGENET, mode="RGB", resize="crop")
+
+
+@pytest.fixture
+def split(rng):
+    return array_split(rng.integers(0, 256, (10, 8, 8, 3), dtype=np.uint8), None, "photos.npy")
+
+
+def test_a_sample_that_does_not_fit_is_named_with_what_would_help(split):
+    shaped = Preparation((3, 8, 8)).read(split, 4)
+    np.testing.assert_array_equal(shaped, split.values[4].transpose(2, 0, 1))
+    with pytest.raises(BadSampleError) as caught:
+        Preparation((1, 9, 8)).read(split, 4)
+    error = caught.value
+    assert error.name == "sample 4 of photos.npy"
+    assert error.reason == "it is 3x8x8 and the layer takes 1x9x8"
+    assert error.advice == {"mode": "L", "resize": ("crop", "stretch")}
+    assert str(error) == (
+        "sample 4 of photos.npy cannot be used: it is 3x8x8 and the layer takes 1x9x8: "
+        'give mode="L" and resize="crop" or resize="stretch"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "chosen"), [(1, [0]), (4, [0, 3, 6, 9]), (10, range(10)), (99, range(10))]
+)
+def test_samples_are_spread_evenly_over_the_main_split(split, rng, count, chosen):
+    other = array_split(rng.integers(0, 256, (50, 8, 8, 3), dtype=np.uint8), None, "others.npy")
+    source = Source("npy", {"test": other, "train": split}, None, "")
+    preparation, steps = Preparation((3, 8, 8), IMAGENET), []
+    plain = preparation.samples(source, count, progress=lambda *step: steps.append(step))
+    expected = preparation.plain(split.values[list(chosen)].transpose(0, 3, 1, 2))
+    assert np.array_equal(plain, expected)
+    assert steps == [(done + 1, len(expected)) for done in range(len(expected))]
+
+
+def test_samples_stop_at_one_that_does_not_fit(split):
+    with pytest.raises(BadSampleError, match=r"sample 0 of photos.npy cannot be used"):
+        Preparation((1, 8, 8)).samples(Source("npy", {"train": split}, None, ""), 3)

@@ -17,7 +17,7 @@ from mole.provider.deliver import deliver
 from mole.provider.recover import recover
 from mole.sources.opening import open_source
 from mole.sources.source import BadSampleError
-from mole.storage.stores import LocalStore, RemoteStore, digest_of, open_store
+from mole.storage.stores import FolderStore, LocalStore, digest_of, open_store
 
 pytest.importorskip("s3fs", reason="needs the extra 's3'")
 boto3 = pytest.importorskip("boto3", reason="needs boto3")
@@ -196,7 +196,7 @@ def test_a_server_that_is_not_there(s3, monkeypatch):
 @pytest.fixture
 def store(s3):
     opened = open_store("s3://bucket/delivery/")
-    assert isinstance(opened, RemoteStore)
+    assert isinstance(opened, FolderStore)
     return opened
 
 

@@ -9,7 +9,7 @@ import fsspec
 import pytest
 
 from mole.errors import DeliveryError, LayerFileError, MissingExtraError
-from mole.storage.stores import LocalStore, RemoteStore, digest_of, open_store
+from mole.storage.stores import FolderStore, LocalStore, digest_of, open_store
 
 
 @pytest.fixture(params=["disk", "memory"])
@@ -99,7 +99,7 @@ def test_missing_files(store, tmp_path):
 def test_no_name_leads_out_of_a_store(store, tmp_path, name):
     (tmp_path / "elsewhere").write_bytes(b"private")
     for ask in (store.read, store.open, store.remove, lambda name: store.write(name, b"")):
-        with pytest.raises(DeliveryError, match="use a name inside of it"):
+        with pytest.raises(DeliveryError, match="use a name inside it"):
             ask(name)
     assert (tmp_path / "elsewhere").read_bytes() == b"private"
 
@@ -144,7 +144,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 def test_what_a_path_or_url_opens(tmp_path):
     assert isinstance(open_store(str(tmp_path / "a::b")), LocalStore)
     assert open_store(f"file://{tmp_path}").folder == tmp_path
-    assert isinstance(open_store("memory://x/"), RemoteStore)
+    assert isinstance(open_store("memory://x/"), FolderStore)
     assert open_store("memory://x/").label == "memory://x"
     with pytest.raises(DeliveryError, match="carrier-pigeon://loft cannot be opened"):
         open_store("carrier-pigeon://loft")

@@ -1,7 +1,6 @@
 """Views for tests of attacks: a key, a delivery in memory, and what an attacker has of it."""
 
 import os
-from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ import mole
 from mole.attacks.tools.attack import Finding
 from mole.attacks.tools.views import DeliveryView, DeveloperView, InjectingView, LayerGeometry
 from mole.audit.scoring import Score, Truth, score
+from mole.sources.bundled import fashion_mnist
 
 CORES = ("orthogonal", "gaussian", "whitened")
 CIFAR = mole.Normalisation((0.4914, 0.4822, 0.4465), (0.247, 0.243, 0.261))
@@ -35,11 +35,7 @@ def cifar_labels(part: str, count: int) -> np.ndarray:
 
 def fashion(part: str, count: int) -> np.ndarray:
     """Plain Fashion-MNIST images, (count, 1, 28, 28)."""
-    with (
-        (files("mole") / "sources" / "data" / "fashion-mnist.npz").open("rb") as file,
-        np.load(file) as arrays,
-    ):
-        return FASHION.apply(arrays[part][:count, np.newaxis])
+    return FASHION.apply(fashion_mnist()[part][:count, np.newaxis])
 
 
 class Delivery:

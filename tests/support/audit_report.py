@@ -1,7 +1,5 @@
 """A made-up audit with real small pictures, as large as a real one."""
 
-from importlib.resources import files
-
 import numpy as np
 
 from mole.attacks.tools.attack import DEVELOPER, INJECTOR, OUTSIDER, THIEF
@@ -23,17 +21,14 @@ from mole.audit.report import (
     Report,
     Verdict,
 )
+from mole.sources.bundled import fashion_mnist
 
 HOSTILE = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
 
 
 def rows(rng: np.random.Generator, *, rebuilt_error: float) -> tuple[tuple[Picture, ...], ...]:
     """Two clothes of Fashion-MNIST: original, morphed, seen, rebuilt."""
-    with (
-        files("mole.sources").joinpath("data/fashion-mnist.npz").open("rb") as file,
-        np.load(file) as arrays,
-    ):
-        images = next(arrays[name] for name in arrays.files if arrays[name].ndim == 3)[:2] / 255.0
+    images = fashion_mnist()["x_public"][:2] / 255.0
     found = []
     for image in images:
         morphed = rng.standard_normal(image.shape)

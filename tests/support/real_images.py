@@ -2,13 +2,12 @@
 
 import os
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import mole
+from mole.sources.bundled import fashion_mnist
 
 CIFAR10 = os.environ.get("MOLE_CIFAR10")
 needs_cifar10 = pytest.mark.skipif(
@@ -20,10 +19,8 @@ needs_cifar10 = pytest.mark.skipif(
 @cache
 def fashion() -> tuple[np.ndarray, np.ndarray]:
     """Private and public images, (3000, 1, 28, 28) each, normalised."""
-    with np.load(Path(str(files("mole"))) / "sources" / "data" / "fashion-mnist.npz") as data:
-        pair = data["x_private"][:, None], data["x_public"][:, None]
-    look = mole.Normalisation((0.286,), (0.353,))
-    return look.apply(pair[0]), look.apply(pair[1])
+    images, look = fashion_mnist(), mole.Normalisation((0.286,), (0.353,))
+    return look.apply(images["x_private"][:, None]), look.apply(images["x_public"][:, None])
 
 
 @cache

@@ -19,7 +19,7 @@ from mole.cli.info import info
 from mole.cli.keygen import keygen
 from mole.cli.predict import predict
 from mole.cli.review import review
-from mole.cli.terminal import CallError, InterruptedWork, complain
+from mole.cli.terminal import CallError, InterruptedWork, complain, in_options
 from mole.cli.train import train
 from mole.errors import MoleError
 
@@ -79,7 +79,7 @@ def run() -> None:
         finally:
             sys.stdout.flush()
     except MoleError as error:
-        complain(str(error))
+        complain(in_options(error))
         sys.exit(2 if isinstance(error, CallError) else 1)
     except InterruptedWork as stop:
         complain(f"interrupted: {stop}")

@@ -10,7 +10,16 @@ import typer
 
 from mole.cli.choices import Dtype, EngineName, LayerDtype, ModeOption, ResizeOption, text_of
 from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.cli.terminal import CallError, JsonOption, QuietOption, progress_bar, say, show, when_interrupted
+from mole.cli.terminal import (
+    CallError,
+    JsonOption,
+    QuietOption,
+    in_options,
+    progress_bar,
+    say,
+    show,
+    when_interrupted,
+)
 from mole.errors import MoleWarning
 from mole.exchange.layer_files import load_first_layer
 from mole.provider.keys import MorphKey
@@ -120,7 +129,7 @@ def _deliver(
         with progress_bar("Morphing", quiet=quiet) as progress:
             made = make_delivery(data, first, key, out, progress=progress, **choices)
     for bad in made.skipped:
-        say(f"mole: skipped: {bad}", quiet=quiet)
+        say(f"mole: skipped: {in_options(bad)}", quiet=quiet)
     return made
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.errors import FileError, ParameterError
+from mole.errors import FileError, MoleError, ParameterError, with_advice
 from mole.progress import Progress
 from mole.storage.locations import reason_of
 
@@ -34,6 +34,27 @@ def masked(text: str) -> str:
     'https://host/photos.npz?size=3&token=*** cannot be read'
     """
     return _TOKEN.sub(r"\1***", _PASSWORD.sub(r"\1***@", text))
+
+
+OPTIONS = {"passphrase": "passphrase-file", "identities": "identity", "replace": "force"}
+
+
+def in_options(error: MoleError) -> str:
+    """An error's message, with what would help as options of the command line.
+
+    >>> in_options(MoleError("it is too large", advice={"resize": ("crop", "stretch"), "skip_bad": True}))
+    'it is too large: give --resize crop or --resize stretch and --skip-bad'
+    >>> in_options(MoleError("the key is encrypted", advice={"identities": None}))
+    'the key is encrypted: give --identity'
+    """
+    hints = []
+    for name, value in error.advice.items():
+        option = "--" + OPTIONS.get(name, name.replace("_", "-"))
+        values = (value,) if isinstance(value, str) else value
+        hints.append(
+            " or ".join(f"{option} {one}" for one in values) if isinstance(values, tuple) else option
+        )
+    return with_advice(error.message, hints)
 
 
 def complain(text: str) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mole.errors import UnsupportedLayerError
-from mole.scheme.normalisation import Normalisation
+from mole.errors import ShapeError, UnsupportedLayerError
+from mole.scheme.normalisation import Normalisation, plain_data
 from mole.scheme.shapes import MAX_ELEMENTS, Array, Shape, check_shape, element_count
 
 MAX_SPATIAL_AXES = 3
@@ -153,13 +153,15 @@ class FirstLayer:
         return (self.channels, *self.output_grid)
 
     def plain(self, images: npt.NDArray[Any]) -> Array:
-        """Plain data from images, (b, *input_shape) of uint8 or of floats between 0 and 1.
+        """Plain data from images, (b, *input_shape), as a delivery of the same images holds it: float32.
 
-        They are brought to a scale of 0 to 1, and normalised if the developer said how.
+        Unsigned integers are brought to a scale of 0 to 1, floats are taken to be on it already, and both
+        are normalised if the developer said how.
         """
-        channels = self.input_shape[0]
-        as_they_are = Normalisation((0.0,) * channels, (1.0,) * channels)
-        return (self.normalisation or as_they_are).apply(images)
+        if isinstance(images, np.ndarray) and images.shape[1:] != self.input_shape:
+            wanted = ", ".join(map(str, self.input_shape))
+            raise ShapeError(f"images of shape {images.shape} do not fit: expected (batch, {wanted})")
+        return plain_data(images, self.normalisation)
 
     @cached_property
     def fingerprint(self) -> str:

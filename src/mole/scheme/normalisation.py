@@ -29,36 +29,36 @@ class Normalisation:
         try:
             mean, std = (tuple(float(x) for x in values) for values in (self.mean, self.std))
         except (TypeError, ValueError, OverflowError):
-            raise ParameterError("mean and std are sequences of numbers, one a channel") from None
+            raise ParameterError("mean and std are sequences of numbers, one per channel") from None
         if not mean or len(mean) != len(std):
-            raise ParameterError(f"mean has {len(mean)} values and std {len(std)}: give one a channel")
+            raise ParameterError(f"mean has {len(mean)} values and std {len(std)}: give one per channel")
         if not np.isfinite([*mean, *std]).all() or min(std) <= 0:
             raise ParameterError("mean must be finite and std finite and positive")
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "std", std)
 
     def apply(self, images: npt.NDArray[Any]) -> Array:
-        """Plain data from images: (b, channels, ...) of uint8, or of floats between 0 and 1."""
-        if not isinstance(images, np.ndarray):
-            raise ShapeError(f"images are a {type(images).__name__}, not a NumPy array: convert them first")
+        """Images, (b, channels, ...) of unsigned integers or of floats from 0 to 1, normalised.
+
+        Floats keep their type; integers become float32.
+        """
+        check_pixels(images, self)
+        return self._applied(images)
+
+    def _applied(self, images: npt.NDArray[Any]) -> Array:
         if images.ndim < 2 or images.shape[1] != len(self.mean):
             raise ShapeError(
                 f"images of shape {images.shape} do not have the {len(self.mean)} channels "
                 "of the normalisation: expected (batch, channels, ...)"
             )
-        if images.dtype != np.uint8 and not np.issubdtype(images.dtype, np.floating):
-            raise ShapeError(f"images are {images.dtype}: give uint8, or floats between 0 and 1")
-        if images.dtype != np.uint8 and images.size and np.abs(images).max() > FAR_FROM_ONE:
-            raise ShapeError("images are floats far above 1: divide by their largest value, or give uint8")
-        dtype = np.float32 if images.dtype == np.uint8 else images.dtype
-        scale = 255.0 if images.dtype == np.uint8 else 1.0
+        if images.dtype == np.uint8:  # by far the most common: scale and normalise in one product
+            plain, scale = images.astype(np.float32, order="C"), 255.0
+        else:
+            plain, scale = _from_zero_to_one(images), 1.0
         per_channel = (len(self.mean),) + (1,) * (images.ndim - 2)
         std = np.reshape(self.std, per_channel)
-        gain = (1 / (scale * std)).astype(dtype)
-        offset = (np.reshape(self.mean, per_channel) / std).astype(dtype)
-        plain: Array = images.astype(dtype, order="C")
-        plain *= gain
-        plain -= offset
+        plain *= (1 / (scale * std)).astype(plain.dtype)
+        plain -= (np.reshape(self.mean, per_channel) / std).astype(plain.dtype)
         return plain
 
     def undo(self, plain: Array) -> Array:
@@ -67,3 +67,50 @@ class Normalisation:
         pixels: Array = plain * np.reshape(self.std, per_channel).astype(plain.dtype)
         pixels += np.reshape(self.mean, per_channel).astype(plain.dtype)
         return pixels
+
+
+def plain_data(images: npt.NDArray[Any], normalisation: Normalisation | None) -> Array:
+    """Plain data from images, (b, channels, ...): on a scale of 0 to 1, then normalised; always float32.
+
+    >>> plain_data(np.array([[0, 51, 255]], dtype=np.uint8), None)
+    array([[0. , 0.2, 1. ]], dtype=float32)
+
+    Whatever becomes plain data goes through here, so a batch in Python and a delivery agree to the bit.
+    Without a normalisation, floats are taken as they are.
+
+    Raises:
+        ShapeError: for what cannot be pixels.
+    """
+    check_pixels(images, normalisation)
+    if images.dtype.kind == "f":
+        images = images.astype(np.float32, order="C")
+    return _from_zero_to_one(images) if normalisation is None else normalisation._applied(images)
+
+
+def check_pixels(values: npt.NDArray[Any], normalisation: Normalisation | None) -> None:
+    """Refuse what cannot be pixels, or not on the scale that a normalisation expects."""
+    if not isinstance(values, np.ndarray):
+        raise ShapeError(f"images are a {type(values).__name__}, not a NumPy array: convert them first")
+    if values.dtype.kind not in "uf":
+        raise ShapeError(
+            f"pixels are {values.dtype}: give them as unsigned integers, or as floats from 0 to 1"
+        )
+    if values.dtype.kind == "u" or not values.size:
+        return
+    largest = np.abs(values).max()
+    if not largest <= np.finfo(np.float32).max:  # a NaN is not, either
+        raise ShapeError("pixels have a NaN, an infinity or a number beyond 32 bits: remove it")
+    if normalisation is not None and largest > FAR_FROM_ONE:
+        raise ShapeError(
+            f"pixels are floats up to {largest:.4g}, far above 1: divide them by their largest value, "
+            "or give uint8"
+        )
+
+
+def _from_zero_to_one(images: npt.NDArray[Any]) -> Array:
+    """A copy in row-major order: integers divided by the largest of their type, floats unchanged."""
+    if images.dtype.kind == "f":
+        return images.astype(images.dtype, order="C")
+    scaled = images.astype(np.float32, order="C")
+    scaled /= np.float32(np.iinfo(images.dtype).max)
+    return scaled

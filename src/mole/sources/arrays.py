@@ -57,15 +57,15 @@ def array_split(values: npt.NDArray[Any], labels: npt.NDArray[Any] | None, label
     """A split from an array of samples, and an array of whole-number labels."""
     if values.ndim < 2 or values.dtype.kind not in "uif":
         raise SourceError(
-            f"{label}: an array of {values.dtype} and shape {values.shape} is no set of images: "
-            "give numbers, with one row a sample"
+            f"{label}: an array of {values.dtype} and shape {values.shape} is not a set of images: "
+            "give numbers, one row per sample"
         )
     if labels is not None:
         labels = labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
         if labels.ndim != 1 or labels.dtype.kind not in "ui":
             raise SourceError(
                 f"{label}: labels are {labels.dtype} of shape {labels.shape}: "
-                "give one whole number a sample"
+                "give one whole number per sample"
             )
         labels = labels.astype(np.int64)
     return ArraySplit(values, labels, guess_axes(values.shape[1:]), label)

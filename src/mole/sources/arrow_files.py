@@ -1,4 +1,8 @@
-"""Parquet files, one or a folder of them. Columns are unpacked when they are needed, and not in memory."""
+"""Tables in Arrow's formats: Parquet files, and data sets that Hugging Face `datasets` has saved.
+
+Neither is loaded into memory: a column is unpacked to a temporary file when it is first needed, or the
+file itself is mapped.
+"""
 
 import json
 import mmap
@@ -13,9 +17,11 @@ import pyarrow.parquet as pq
 from mole.errors import SourceError
 from mole.sources.source import Source
 from mole.sources.tables import table_source
+from mole.storage.atomic import reason_of
 from mole.storage.locations import FileMark, Location, fingerprint
 
 SUFFIX = ".parquet"
+DICT, STATE = "dataset_dict.json", "state.json"
 ROWS_AT_ONCE = 64
 READ_BYTES = 1 << 20  # at a time, however large the row groups are
 
@@ -30,6 +36,20 @@ def open_parquet(place: Location, files: Mapping[str, FileMark]) -> Source:
     return table_source("parquet", tables, place.label, fingerprint(place, files))
 
 
+def open_saved_dataset(folder: Location, files: Mapping[str, FileMark]) -> Source:
+    """A folder that `save_to_disk` made: one data set, as a split 'train', or several splits."""
+    folders = {"train": folder.path}
+    if f"{folder.path}/{DICT}" in files:
+        splits = _listed(folder.child(f"{folder.path}/{DICT}"), "splits")
+        folders = {split: f"{folder.path}/{split}" for split in splits}
+    paths = {
+        split: _data_files(folder.child(f"{where}/{STATE}"), where) for split, where in folders.items()
+    }
+    tables = {split: _table(folder, split, parts) for split, parts in paths.items() if parts}
+    used = {path: files.get(path, FileMark(0, "")) for parts in paths.values() for path in parts}
+    return table_source("saved data set", tables, folder.label, fingerprint(folder, used))
+
+
 class ParquetTable:
     """The rows of some Parquet files with the same columns."""
 
@@ -38,11 +58,11 @@ class ParquetTable:
         self._label = label
         self._columns: dict[str, pa.ChunkedArray] = {}
         self._lock = Lock()
-        schemas, rows = zip(*(_ends(file) for file in self._files), strict=True)
+        schemas, rows = zip(*(_schema_and_rows(file) for file in self._files), strict=True)
         self.schema: pa.Schema = schemas[0]
         self.num_rows = sum(rows)
         if not all(schema.equals(self.schema) for schema in schemas):
-            raise SourceError(f"{label}: its files differ in their columns: give files of one data set")
+            raise SourceError(f"{label}: its files have different columns: give files of one data set")
 
     @property
     def column_names(self) -> list[str]:
@@ -69,8 +89,8 @@ class ParquetTable:
                     raise _unreadable(file) from None
 
 
-def _ends(file: Location) -> tuple[pa.Schema, int]:
-    """The columns of a file and the number of its rows, from its end."""
+def _schema_and_rows(file: Location) -> tuple[pa.Schema, int]:
+    """The columns of a Parquet file and the number of its rows, from its footer."""
     try:
         with file.open() as opened:
             table = pq.ParquetFile(opened)
@@ -94,29 +114,12 @@ def _split_of(path: str) -> str:
     return found[1] if found else "train"
 
 
-DICT, STATE = "dataset_dict.json", "state.json"
-
-
-def open_saved_dataset(folder: Location, files: Mapping[str, FileMark]) -> Source:
-    """One data set, as a split 'train', or a DatasetDict."""
-    folders = {"train": folder.path}
-    if f"{folder.path}/{DICT}" in files:
-        splits = _listed(folder.child(f"{folder.path}/{DICT}"), "splits")
-        folders = {split: f"{folder.path}/{split}" for split in splits}
-    paths = {
-        split: _data_files(folder.child(f"{where}/{STATE}"), where) for split, where in folders.items()
-    }
-    tables = {split: _table(folder, split, parts) for split, parts in paths.items() if parts}
-    used = {path: files.get(path, FileMark(0, "")) for parts in paths.values() for path in parts}
-    return table_source("saved data set", tables, folder.label, fingerprint(folder, used))
-
-
 def _table(folder: Location, split: str, paths: Sequence[str]) -> pa.Table:
     try:
         return pa.concat_tables([_read(folder.child(path)) for path in paths])
     except pa.ArrowException:
         raise SourceError(
-            f"{folder.label} ({split}): its files differ in their columns: save the data set again"
+            f"{folder.label} ({split}): its files have different columns: save the data set again"
         ) from None
 
 
@@ -139,7 +142,7 @@ def _listed(place: Location, key: str) -> list[str]:
 
 
 def _read(place: Location) -> pa.Table:
-    """A table in Arrow's stream format: mapped, not loaded; one from elsewhere is copied to disk before."""
+    """A table in Arrow's stream format: mapped, not loaded; a remote one is copied to disk first."""
     try:
         if place.is_local:
             return pa.ipc.open_stream(pa.memory_map(place.path)).read_all()
@@ -168,6 +171,6 @@ def mapped(batches: Iterable[pa.RecordBatch], schema: pa.Schema, label: str) -> 
         return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
     except OSError as error:
         raise SourceError(
-            f"{label} cannot be unpacked into {tempfile.gettempdir()}: {error.strerror or error}; "
+            f"{label} cannot be unpacked into {tempfile.gettempdir()}: {reason_of(error)}; "
             "set TMPDIR to a folder with more room"
         ) from None

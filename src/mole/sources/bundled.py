@@ -1,4 +1,4 @@
-"""Images that come with the software, for an audit before any real data is touched."""
+"""Images that come with the software, for a demonstration or an audit before any real data is touched."""
 
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -10,16 +10,33 @@ from PIL import Image
 from mole.errors import ParameterError
 from mole.scheme.shapes import Shape
 
-# Photographs inside of scikit-image, free to use. The two groups show different things.
+# Photographs inside scikit-image, free to use. The two groups show different things.
 PRIVATE_PHOTOS = ("chelsea", "coffee", "rocket")
 PUBLIC_PHOTOS = ("astronaut", "immunohistochemistry", "hubble_deep_field")
 SMALLEST_CROP = 0.3  # of a photograph's shorter side
 
+Arrays = dict[str, npt.NDArray[Any]]
 Pixels = npt.NDArray[np.uint8]
 
 
+def fashion_mnist() -> Arrays:
+    """The part of Fashion-MNIST that ships with the package, by name.
+
+    `x_private`, `x_public` and `x_test` are images, (n, 28, 28) of uint8; `y_private`, `y_public` and
+    `y_test` the class of each; `classes` their names. The private images stand for the provider's, the
+    public ones for what anybody can have.
+
+    >>> images = fashion_mnist()
+    >>> images["x_private"].shape, images["x_test"].shape, str(images["classes"][images["y_test"][0]])
+    ((3000, 28, 28), (2000, 28, 28), 'Ankle boot')
+    """
+    path = files("mole.sources").joinpath("data/fashion-mnist.npz")
+    with path.open("rb") as file, np.load(file) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
 class BundledImages(NamedTuple):
-    """Images that play the provider's, others of the same kind, and where they come from."""
+    """Images that stand for the provider's, others of the same kind, and where they come from."""
 
     private: Pixels
     public: Pixels
@@ -34,8 +51,8 @@ def bundled_images(shape: Shape, *, private: int, public: int, seed: int = 0) ->
             "make a delivery of your own data, and audit that"
         )
     if shape[0] == 1:
-        arrays = _fashion_mnist()
-        mine, others = (arrays["x_private"][:private], arrays["x_public"][:public])
+        images = fashion_mnist()
+        mine, others = images["x_private"][:private], images["x_public"][:public]
         return BundledImages(_resized(mine, shape), _resized(others, shape), "Fashion-MNIST")
     rng = np.random.default_rng(seed)
     crops = [
@@ -43,12 +60,6 @@ def bundled_images(shape: Shape, *, private: int, public: int, seed: int = 0) ->
         for names, count in ((PRIVATE_PHOTOS, private), (PUBLIC_PHOTOS, public))
     ]
     return BundledImages(crops[0], crops[1], "cut-outs of a few photographs")
-
-
-def _fashion_mnist() -> dict[str, Any]:
-    path = files("mole.sources").joinpath("data/fashion-mnist.npz")
-    with path.open("rb") as file, np.load(file) as arrays:
-        return {name: arrays[name] for name in ("x_private", "x_public")}
 
 
 def _resized(images: Pixels, shape: Shape) -> Pixels:
@@ -59,7 +70,7 @@ def _resized(images: Pixels, shape: Shape) -> Pixels:
 
 
 def _crops(names: tuple[str, ...], shape: Shape, count: int, rng: np.random.Generator) -> Pixels:
-    """Random cut-outs, some of them mirrored, brought to size."""
+    """Random cut-outs, some of them mirrored, scaled to size."""
     import skimage.data  # noqa: PLC0415  (half a second)
 
     photos = [Image.fromarray(np.asarray(getattr(skimage.data, name)())).convert("RGB") for name in names]

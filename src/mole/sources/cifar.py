@@ -87,7 +87,7 @@ def _unpickled(place: Location, content: bytes) -> dict[str, Any]:
 
 
 def _not_a_batch(place: Location) -> SourceError:
-    return SourceError(f"{place.label} is not a file of CIFAR's, or it is cut off: get it again")
+    return SourceError(f"{place.label} is not one of CIFAR's files, or it is cut off: get it again")
 
 
 class _ArraysOnly(pickle.Unpickler):

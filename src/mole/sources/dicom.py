@@ -41,10 +41,12 @@ class FrameSplit:
                 pixels = _decode(file, frame)
         except SourceError as error:
             label = _at(self.folder, path).label
-            raise BadSampleError(self.name_of(index), str(error).removeprefix(f"{label} ")) from None
+            raise BadSampleError(self.name_of(index), error.message.removeprefix(f"{label} ")) from None
         except Exception as error:  # a decoder can fail in any way on a damaged file
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise BadSampleError(self.name_of(index), f"it is no readable DICOM image ({reason})") from None
+            raise BadSampleError(
+                self.name_of(index), f"it is not a readable DICOM image ({reason})"
+            ) from None
         return Sample(pixels, "hw" if pixels.ndim == 2 else "hwc")
 
     def name_of(self, index: int) -> str:

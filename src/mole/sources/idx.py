@@ -1,4 +1,4 @@
-"""MNIST's idx files, packed or not."""
+"""MNIST's idx files, gzipped or not."""
 
 import gzip
 import re
@@ -28,7 +28,7 @@ def open_idx(folder: Location, files: Iterable[str]) -> Source:
 
 
 def _find(folder: Location, files: Iterable[str]) -> dict[tuple[str, str], Location]:
-    """The file of each split's images and labels; where one lies there packed as well, the unpacked one."""
+    """The file of each split's images and labels; of a gzipped and a plain one, the plain."""
     found: dict[tuple[str, str], Location] = {}
     for path in sorted(files, reverse=True):
         match = IDX_NAME.search(path)

@@ -1,8 +1,10 @@
-"""Which split and class each file of a folder belongs to, told by the folders it lies in.
+"""A folder of images: every file a sample, its split and class told by the folders that it lies in.
 
-photos/cat/1.png                 one split, 'train', classes cat, dog
-photos/train/cat/1.png           splits train and test (dev, val, ...), classes cat, dog
-photos/1.png                     one split without labels
+    photos/cat/1.png            one split, 'train', with classes cat, dog, ...
+    photos/train/cat/1.png      splits train and test (or val, dev, ...), with classes cat, dog, ...
+    photos/1.png                one split without labels
+
+DICOM files are arranged in the same way.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +20,50 @@ from mole.storage.locations import FileMark, Location, fingerprint
 
 SPLIT_NAMES = ("train", "test", "val", "valid", "validation", "dev")
 MAIN_NAMES = {"train", "test"}
+
+
+def open_folder(folder: Location, files: Mapping[str, FileMark]) -> Source:
+    """A folder of images."""
+    images = {path: mark for path, mark in files.items() if path.lower().endswith(SUFFIXES)}
+    unread = [path for path in files if path.lower().endswith(OTHER_SUFFIXES)]
+    if not images:
+        raise SourceError(f"{folder.label} has no images ({', '.join(SUFFIXES)}): is it the right folder?")
+    arranged, classes = arrange(folder, images)
+    splits = {
+        name: FileSplit(folder, part.paths, part.labels, {"file_name": file_names(part.paths)})
+        for name, part in arranged.items()
+    }
+    return Source(
+        "image folder", splits, classes, fingerprint(folder, images),
+        decodes=True, unread=tuple(folder.child(path).label for path in unread),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FileSplit:
+    """A split whose samples are files."""
+
+    folder: Location
+    paths: tuple[str, ...]
+    labels: Labels | None
+    extra: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def read(self, index: int) -> Sample:
+        """One decoded image."""
+        place = self.folder.child(self.paths[index])
+        try:
+            return decode_image(place.read())
+        except ImageError as error:
+            raise BadSampleError(place.label, str(error)) from None
+        except SourceError as error:
+            raise BadSampleError(place.label, error.message.removeprefix(f"{place.label} ")) from None
+
+    def name_of(self, index: int) -> str:
+        """The file's name."""
+        return self.folder.child(self.paths[index]).label
 
 
 @dataclass(frozen=True)
@@ -44,8 +90,13 @@ def arrange(folder: Location, paths: Iterable[str]) -> tuple[dict[str, Files], t
     return splits, classes or None
 
 
+def file_names(paths: Sequence[str]) -> list[str]:
+    """Names of files without their folders."""
+    return [path.rsplit("/", 1)[-1] for path in paths]
+
+
 def _has_splits(folder: Location, above: Sequence[Sequence[str]]) -> bool:
-    """Whether the first folders are splits; 'dev' alone is none, nor is 'train' among other classes."""
+    """Whether the first folders are splits: 'dev' alone is a class, and so is 'train' among others."""
     first = {parts[0].lower() if parts else "" for parts in above}
     named, others = first & set(SPLIT_NAMES), first - set(SPLIT_NAMES)
     if not others:
@@ -67,56 +118,7 @@ def _files(folder: Location, class_of: Mapping[str, str | None], classes: tuple[
         return Files(tuple(class_of), np.array(labels, dtype=np.int64))
     if len(outside) < len(class_of):
         raise SourceError(
-            f"{folder.child(outside[0]).label} lies outside of the class folders next to it: "
+            f"{folder.child(outside[0]).label} lies outside the class folders next to it: "
             "put every image into one, or none"
         )
     return Files(tuple(class_of), None)
-
-
-@dataclass(frozen=True)
-class FileSplit:
-    """A split whose samples are files."""
-
-    folder: Location
-    paths: tuple[str, ...]
-    labels: Labels | None
-    extra: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.paths)
-
-    def read(self, index: int) -> Sample:
-        """One decoded image."""
-        place = self.folder.child(self.paths[index])
-        try:
-            return decode_image(place.read())
-        except ImageError as error:
-            raise BadSampleError(place.label, str(error)) from None
-        except SourceError as error:
-            raise BadSampleError(place.label, str(error).removeprefix(f"{place.label} ")) from None
-
-    def name_of(self, index: int) -> str:
-        """The file's name."""
-        return self.folder.child(self.paths[index]).label
-
-
-def open_folder(folder: Location, files: Mapping[str, FileMark]) -> Source:
-    """A folder of images."""
-    images = {path: mark for path, mark in files.items() if path.lower().endswith(SUFFIXES)}
-    unread = [path for path in files if path.lower().endswith(OTHER_SUFFIXES)]
-    if not images:
-        raise SourceError(f"{folder.label} has no images ({', '.join(SUFFIXES)}): is it the right folder?")
-    arranged, classes = arrange(folder, images)
-    splits = {
-        name: FileSplit(folder, files.paths, files.labels, {"file_name": file_names(files.paths)})
-        for name, files in arranged.items()
-    }
-    return Source(
-        "image folder", splits, classes, fingerprint(folder, images),
-        decodes=True, unread=tuple(folder.child(path).label for path in unread),
-    )  # fmt: skip
-
-
-def file_names(paths: Sequence[str]) -> list[str]:
-    """Names of files without their folders."""
-    return [path.rsplit("/", 1)[-1] for path in paths]

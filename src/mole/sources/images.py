@@ -18,14 +18,14 @@ OTHER_SUFFIXES = (
 
 
 class ImageError(ValueError):
-    """Bytes that are no usable image; its message says why."""
+    """Bytes that are not a usable image; the message says why."""
 
 
 def decode_image(content: bytes) -> Sample:
     """The pixels of an image file, turned upright as its EXIF says: (h, w) or (h, w, channels).
 
     Raises:
-        ImageError: if it is no image, damaged, or more than one image.
+        ImageError: if it is not an image, damaged, or more than one image.
     """
     try:
         with Image.open(io.BytesIO(content)) as image:
@@ -34,10 +34,10 @@ def decode_image(content: bytes) -> Sample:
     except ImageError:
         raise
     except UnidentifiedImageError:
-        raise ImageError("it is no image that can be read, or it is damaged") from None
+        raise ImageError("it is not an image that can be read, or it is damaged") from None
     except Exception as error:  # a decoder can fail in any way on a damaged file
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ImageError(f"it is no readable image ({reason})") from None
+        raise ImageError(f"it is not a readable image ({reason})") from None
 
 
 def _check_single(image: Image.Image) -> None:

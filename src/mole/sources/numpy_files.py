@@ -76,7 +76,7 @@ def _load(place: Location, kind: str, file: str | IO[bytes], mmap_mode: Literal[
 
 
 def _arrays_of(role: str, arrays: Mapping[str, npt.NDArray[Any]], place: Location) -> dict[str, Any]:
-    """The images or the labels of each split: those named so, else the ones that look like it."""
+    """The images or the labels of each split: arrays with such a name, or else those that look like it."""
     found: dict[str, npt.NDArray[Any]] = {}
     for split in sorted({_split_name(name) for name in arrays}):
         names = [name for name in arrays if _split_name(name) == split]
@@ -111,7 +111,7 @@ def _split_name(array: str) -> str:
 
 
 def _role(array: str) -> str | None:
-    """What an array is by its name, split aside; None where the name does not tell.
+    """What an array is, by its name without the split's; None where the name does not tell.
 
     >>> [_role(name) for name in ("x_train", "test_labels", "images", "yval", "arr_0")]
     ['images', 'labels', 'images', 'labels', None]

@@ -1,4 +1,7 @@
-"""Open whatever the provider has: the kind is found by looking at it."""
+"""Open whatever the provider has; its kind is found by looking at it.
+
+source = open_source("photos")
+"""
 
 from mole.errors import SourceError
 from mole.sources.images import OTHER_SUFFIXES
@@ -11,7 +14,7 @@ KINDS = (
     "CIFAR batches, MNIST idx files, or DICOM files"
 )
 
-# Every kind is imported when it is met: a folder of PNG files needs no pyarrow, and no pydicom.
+# A kind's code is imported when it is met: a folder of PNG files needs no pyarrow, and no pydicom.
 # ruff: noqa: PLC0415
 
 
@@ -19,7 +22,7 @@ def open_source(path: str) -> Source:
     """Open a data set by its path or URL.
 
     Raises:
-        SourceError: if it is not there, has no samples, or is of no kind that is known.
+        SourceError: if it is not there, has no samples, or is not of a known kind.
     """
     place = Location.of(path)
     if not place.exists():
@@ -37,14 +40,16 @@ def _open_file(place: Location) -> Source:
     if name.endswith(".npy"):
         return numpy_files.open_npy(place)
     if name.endswith(".parquet"):
-        from mole.sources import arrow_files as parquet
+        from mole.sources import arrow_files
 
-        return parquet.open_parquet(place, {place.path: place.mark()})
+        return arrow_files.open_parquet(place, {place.path: place.mark()})
     if dicom.is_dicom(place):
         return dicom.open_dicom(place, {place.path: place.mark()})
     if name.endswith(IMAGE_SUFFIXES):
-        raise SourceError(f"{place.label} is one image, and a data set is needed here: give its folder")
-    raise SourceError(f"{place.label} is of no kind that can be read: give {KINDS}")
+        raise SourceError(
+            f"{place.label} is a single image, and a data set is needed here: give its folder"
+        )
+    raise SourceError(f"{place.label} is not of a kind that can be read: give {KINDS}")
 
 
 def _open_folder(place: Location) -> Source:
@@ -54,29 +59,28 @@ def _open_folder(place: Location) -> Source:
     if not files:
         raise SourceError(f"{place.label} is empty: give {KINDS}")
     if {"dataset_dict.json", "state.json"} & {place.inside(path) for path in files}:
-        from mole.sources import arrow_files as saved_dataset
+        from mole.sources import arrow_files
 
-        return saved_dataset.open_saved_dataset(place, files)
+        return arrow_files.open_saved_dataset(place, files)
     if any(idx.IDX_NAME.search(path) for path in files):
         return idx.open_idx(place, files)
     if cifar.holds_cifar({path.rsplit("/", 1)[-1] for path in files}):
         return cifar.open_cifar(place, files)
     tables = {path: mark for path, mark in files.items() if path.lower().endswith(".parquet")}
     if tables:
-        from mole.sources import arrow_files as parquet
+        from mole.sources import arrow_files
 
-        return parquet.open_parquet(place, tables)
+        return arrow_files.open_parquet(place, tables)
     return _open_images(place, files)
 
 
 def _open_images(place: Location, files: dict[str, FileMark]) -> Source:
-    """Image files or DICOM files: never both, because one of them would be lost without a word."""
-    from mole.sources import dicom
-    from mole.sources import image_folder as folder
+    """Image files or DICOM files: never both, because one of them would be left out silently."""
+    from mole.sources import dicom, image_folder
 
     scans = dicom.dicom_files(place, files)
     if not scans:
-        return folder.open_folder(place, files)
+        return image_folder.open_folder(place, files)
     if any(path.lower().endswith(IMAGE_SUFFIXES + OTHER_SUFFIXES) for path in files):
         raise SourceError(
             f"{place.label} holds DICOM files and other images: give a folder with one kind of them"

@@ -4,23 +4,28 @@ Nothing is guessed: a sample whose shape is not the layer's is refused, unless t
 change it. What was done is recorded, so that the developer can do the same to its own data.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
 from mole.errors import ParameterError, ShapeError
+from mole.progress import Progress, no_progress
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.normalisation import FAR_FROM_ONE, Normalisation
+from mole.scheme.normalisation import Normalisation, check_pixels, plain_data
 from mole.scheme.shapes import Array, Shape, check_shape
-from mole.sources.source import BadSampleError, Sample, Split
+from mole.sources.source import BadSampleError, Sample, Source, Split, main_split
 
 Mode = Literal["L", "RGB"]
+"""What colours are converted to: grey, or red, green and blue."""
 Resize = Literal["crop", "stretch"]
-MODES = ("L", "RGB")
-RESIZES = ("stretch", "crop")
+"""How an image is brought to size: scaled to fill it with the rest cut off, or distorted."""
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+RESIZES: tuple[Resize, ...] = get_args(Resize)
 IMAGE_CHANNELS = (1, 2, 3, 4)  # grey or colour, each with or without transparency
 
 
@@ -28,11 +33,18 @@ IMAGE_CHANNELS = (1, 2, 3, 4)  # grey or colour, each with or without transparen
 class Preparation:
     """How samples become plain data.
 
+    >>> grey = Sample(np.full((4, 4), 51, dtype=np.uint8), "hw")
+    >>> preparation = Preparation((1, 2, 2), resize="stretch")
+    >>> preparation.plain(preparation.shape(grey)[np.newaxis])
+    array([[[[0.2, 0.2],
+             [0.2, 0.2]]]], dtype=float32)
+
     Attributes:
         input_shape: what the first layer takes.
         normalisation: what its network expects; None for pixels between 0 and 1 as they are.
         mode: 'L' or 'RGB' to convert colours; None to leave them.
-        resize: 'stretch' to the layer's size, 'crop' to fill it and cut the rest; None to leave it.
+        resize: 'stretch' to the layer's size, 'crop' to fill it and cut off the rest; None to leave it.
+            Both are plain text here because that is how a manifest records them; other text is refused.
     """
 
     input_shape: Shape
@@ -48,16 +60,47 @@ class Preparation:
             raise ParameterError(f"resizing '{self.resize}' is unknown: use {' or '.join(RESIZES)}")
         if (self.mode or self.resize) and len(self.input_shape) != 3:
             raise ParameterError(
-                f"the layer takes {'x'.join(map(str, self.input_shape))}, which is no image: "
-                "leave out the colour mode and the resizing"
+                f"the layer takes {'x'.join(map(str, self.input_shape))}, which is not an image: "
+                "leave out mode and resize"
             )
 
     @classmethod
     def for_layer(
-        cls, layer: FirstLayer, *, mode: str | None = None, resize: str | None = None
+        cls, layer: FirstLayer, *, mode: Mode | None = None, resize: Resize | None = None
     ) -> "Preparation":
         """What a first layer asks for."""
         return cls(layer.input_shape, layer.normalisation, mode, resize)
+
+    def read(self, split: Split, index: int) -> npt.NDArray[Any]:
+        """One sample of a split in the layer's input shape, in its own number type.
+
+        Raises:
+            BadSampleError: with its name and the reason, if it cannot be read or does not fit.
+        """
+        try:
+            return self.shape(split.read(index))
+        except ShapeError as error:
+            raise BadSampleError(split.name_of(index), error.message, advice=error.advice) from None
+
+    def samples(self, source: Source, count: int, *, progress: Progress = no_progress) -> Array:
+        """Plain data of at most `count` samples, spread evenly over the main split: (n, *input_shape).
+
+        Raises:
+            BadSampleError: at the first sample that cannot be used.
+        """
+        split = main_split(source)
+        indices = np.linspace(0, len(split) - 1, min(count, len(split))).astype(int)
+        return self.plain_samples(split, indices.tolist(), progress=progress)
+
+    def plain_samples(
+        self, split: Split, indices: Sequence[int], *, progress: Progress = no_progress
+    ) -> Array:
+        """Plain data of some samples of a split: (n, *input_shape). Raises BadSampleError."""
+        plain = np.empty((len(indices), *self.input_shape), np.float32)
+        for place, index in enumerate(indices):
+            plain[place] = self.plain(self.read(split, index)[np.newaxis])[0]
+            progress(place + 1, len(indices))
+        return plain
 
     def shape(self, sample: Sample) -> npt.NDArray[Any]:
         """A sample in the layer's input shape, in its own number type.
@@ -73,22 +116,17 @@ class Preparation:
             if values.shape != self.input_shape and (self.mode is not None or self.resize is not None):
                 values = self._convert(values)
         if values.shape != self.input_shape:
-            raise ShapeError(self._misfit(values.shape, is_image=axes != "any"))
+            raise self._misfit(values.shape, is_image=axes != "any")
         return self._usable(values)
 
     def plain(self, shaped: npt.NDArray[Any]) -> Array:
-        """Plain data from shaped samples, (b, *input_shape): scaled to 0..1 and normalised; float32."""
-        if shaped.dtype == np.uint8 and self.normalisation is not None:
-            return self.normalisation.apply(shaped)
-        scaled = shaped.astype(np.float32)
-        if shaped.dtype.kind == "u":
-            scaled /= np.float32(np.iinfo(shaped.dtype).max)
-        return scaled if self.normalisation is None else self.normalisation.apply(scaled)
+        """Plain data from shaped samples, (b, *input_shape): from 0 to 1 and normalised; float32."""
+        return plain_data(shaped, self.normalisation)
 
     def pixels(self, plain: Array, dtype: str = "uint8") -> npt.NDArray[Any]:
         """Undo `plain`: samples, (b, *input_shape), in the number type that they had in the source.
 
-        Whole numbers are rounded to the nearest, and so come back exactly as far as float32 can hold them.
+        Integers are rounded to the nearest, and so come back exactly as far as float32 can hold them.
         Floats come back as float32, whatever they were: more digits do not survive.
         """
         values = plain.astype(np.float32)
@@ -135,40 +173,25 @@ class Preparation:
         return image.crop((left, top, left + width, top + height))
 
     def _usable(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if values.dtype.kind not in "uf":
-            raise ShapeError(
-                f"it is {values.dtype}: give pixels as unsigned whole numbers, or as floats from 0 to 1"
-            )
-        if values.dtype.kind == "f":
-            largest = np.abs(values).max()
-            if not largest <= np.finfo(np.float32).max:  # a NaN is not, either
-                raise ShapeError("it has a NaN, an infinity or a number beyond 32 bits: remove it")
-            if self.normalisation is not None and largest > FAR_FROM_ONE:
-                raise ShapeError(
-                    f"its floats go up to {largest:.4g}, and pixels go from 0 to 1: "
-                    "divide them, or give uint8"
-                )
+        check_pixels(values, self.normalisation)
         return values
 
-    def _misfit(self, shape: Shape, *, is_image: bool) -> str:
-        """What is wrong with a shape, and which options would mend it."""
+    def _misfit(self, shape: Shape, *, is_image: bool) -> ShapeError:
+        """What is wrong with a shape, and which parameters would help."""
         got, wanted = ("x".join(map(str, sides)) for sides in (shape, self.input_shape))
         wrong = f"it is {got} and the layer takes {wanted}"
         if not is_image or len(self.input_shape) != len(shape):
-            return f"{wrong}: give data of that shape"
-        channels, hints = self.input_shape[0], []
+            return ShapeError(f"{wrong}: give data of that shape")
+        channels, advice = self.input_shape[0], dict[str, str | tuple[str, ...]]()
         if shape[0] != channels:
             if channels not in (1, 3) or shape[0] not in IMAGE_CHANNELS:
-                return f"{wrong}: give data with as many channels"
-            hints.append(f"--mode {'L' if channels == 1 else 'RGB'}")
+                return ShapeError(f"{wrong}: give data with as many channels")
+            advice["mode"] = "L" if channels == 1 else "RGB"
         if shape[1:] != self.input_shape[1:]:
-            hints.append("--resize crop or --resize stretch")
-        return f"{wrong}: add {' and '.join(hints)}"
+            advice["resize"] = RESIZES
+        return ShapeError(wrong, advice=advice)
 
 
 def shaped_sample(split: Split, index: int, preparation: Preparation) -> npt.NDArray[Any]:
-    """A sample in the layer's input shape, in its own number type; raises BadSampleError."""
-    try:
-        return preparation.shape(split.read(index))
-    except ShapeError as error:
-        raise BadSampleError(split.name_of(index), str(error)) from None
+    """The same as `preparation.read(split, index)`."""
+    return preparation.read(split, index)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mole.errors import SourceError
+from mole.errors import Advice, SourceError
 
 Labels = npt.NDArray[np.int64]
 
@@ -19,7 +19,8 @@ Labels = npt.NDArray[np.int64]
 class Sample(NamedTuple):
     """A sample as stored, and what its axes are.
 
-    Axes are 'hw', 'hwc' or 'chw'; 'either' for an array that could be 'chw' or 'hwc'; 'any' for no image.
+    Axes are 'hw', 'hwc' or 'chw'; 'either' for an array that could be 'chw' or 'hwc'; 'any' for what is
+    not an image.
     """
 
     values: npt.NDArray[Any]
@@ -29,10 +30,10 @@ class Sample(NamedTuple):
 class BadSampleError(SourceError):
     """One sample that cannot be read; `name` says which, for the provider's eyes only."""
 
-    def __init__(self, name: str, reason: str) -> None:
+    def __init__(self, name: str, reason: str, *, advice: Advice | None = None) -> None:
         self.name = name
         self.reason = reason
-        super().__init__(f"{name} cannot be used: {reason}")
+        super().__init__(f"{name} cannot be used: {reason}", advice=advice)
 
 
 class Split(Protocol):
@@ -57,7 +58,7 @@ class Split(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """A data set that was opened.
+    """An opened data set.
 
     Attributes:
         kind: what it is, in a word or two.
@@ -94,7 +95,7 @@ def check_source(source: Source, path: str) -> Source:
         if split.labels is not None and len(split.labels) != len(split):
             raise SourceError(
                 f"{path}: split '{name}' has {len(split)} samples and {len(split.labels)} labels: "
-                "give one label a sample"
+                "give one label per sample"
             )
     return replace(source, splits={name: split for name, split in source.splits.items() if len(split)})
 
@@ -107,7 +108,7 @@ def without_labels(source: Source) -> Source:
 
 @dataclass(frozen=True)
 class _Unlabelled:
-    """A split of which nobody learns the classes."""
+    """A split whose classes nobody learns."""
 
     split: Split
     labels: None = None

@@ -18,7 +18,7 @@ IMAGES = ("image", "img", "images", "pixels", "x")
 
 
 class Table(Protocol):
-    """What is used of a table: that of pyarrow, or one that is on disk."""
+    """What is used of a table: pyarrow's own, or one that is on disk."""
 
     schema: pa.Schema
     num_rows: int
@@ -141,7 +141,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    """Whether it is a tensor, or a list of lists of numbers: one list alone is no image."""
+    """Whether it is a tensor, or a list of lists of numbers: one list alone is not an image."""
     if isinstance(kind, pa.FixedShapeTensorType):
         return True
     depth = 0

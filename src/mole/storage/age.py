@@ -8,6 +8,7 @@ from pathlib import Path
 import pyrage
 
 from mole.errors import KeyFileError, ParameterError
+from mole.storage.atomic import reason_of
 
 ARMOUR_START = b"-----BEGIN AGE ENCRYPTED FILE-----"
 BINARY_START = b"age-encryption.org/"
@@ -36,13 +37,9 @@ def decrypt(content: bytes, *, passphrase: str | None, identities: Sequence[str]
     if not stanzas:
         raise KeyFileError(f"{name} is not a key (an age file), or it is cut off: use an undamaged copy")
     if "scrypt" in stanzas and not isinstance(passphrase, str):
-        raise KeyFileError(
-            f"{name} is protected by a passphrase: give it (passphrase=, or --passphrase-file)"
-        )
+        raise KeyFileError(f"{name} is protected by a passphrase", advice={"passphrase": None})
     if "scrypt" not in stanzas and not identities:
-        raise KeyFileError(
-            f"{name} is encrypted for age recipients: give an identity (identities=, or --identity)"
-        )
+        raise KeyFileError(f"{name} is encrypted for age recipients", advice={"identities": None})
     try:
         if "scrypt" in stanzas:
             return bytes(pyrage.passphrase.decrypt(content, passphrase))
@@ -66,14 +63,14 @@ def needs_passphrase(path: Path) -> bool:
 
 
 def read_limited(path: Path, limit: int, *, cut: bool = False) -> bytes:
-    """A file's bytes; one that is larger than it can be is cut, or refused."""
+    """A file's bytes; one above the limit is cut there, or refused."""
     try:
         with path.open("rb") as file:
             content = file.read(limit + 1)
     except (OSError, ValueError) as error:
-        raise KeyFileError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
+        raise KeyFileError(f"{path} cannot be read: {reason_of(error)}") from None
     if len(content) > limit and not cut:
-        raise KeyFileError(f"{path} is too large to be what a key needs: is it the right file?")
+        raise KeyFileError(f"{path} is too large to be a key, or to open one: is it the right file?")
     return content[:limit]
 
 
@@ -100,7 +97,7 @@ def stanza_kinds(content: bytes) -> set[str]:
 
 
 def _recipient(text: str) -> "pyrage.x25519.Recipient | pyrage.ssh.Recipient":
-    # A bad recipient is never label: it may be an identity or a passphrase in the wrong place.
+    # A bad recipient is never shown: it may be an identity or a passphrase in the wrong place.
     text = str(text).strip()
     try:
         parser = pyrage.ssh.Recipient if text.startswith("ssh-") else pyrage.x25519.Recipient

@@ -1,22 +1,32 @@
-"""Write beside, then rename: a reader never meets half a file, and a failure leaves nothing behind."""
+"""Atomic writes: nobody ever meets half a file, and a failure leaves nothing behind.
+
+    with new_file(path) as temporary:
+        temporary.write_bytes(content)
+
+Whatever is written gets a temporary name next to its final one, and is renamed when it is complete.
+"""
 
 import glob
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from mole.errors import FileError
 
 TEMPORARY = ".part"  # how names of unfinished files end
 
 
 @contextmanager
 def new_file(path: Path, *, private: bool = False) -> Iterator[Path]:
-    """A temporary path in the same folder that takes the place of `path` when all went well.
+    """A temporary path that takes the place of `path`, and of a file that is there, when all went well.
 
-    A private one is a file that only its owner can read, from the start.
+    A private file can be read by its owner only, from the start.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
+    clear_stale(path)
+    temporary = _temporary(path)
     try:
         if private:
             _write_new(temporary, b"")
@@ -28,15 +38,24 @@ def new_file(path: Path, *, private: bool = False) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def clear_stale(path: Path) -> None:
-    """Remove what killed runs left beside a file that will be written."""
-    name = glob.escape(path.name)
-    for pattern in (
-        f".{name}.*{TEMPORARY}",
-        f"..{name}.*{TEMPORARY}",
-    ):  # a sealed file has one beside that one
-        for stale in path.parent.glob(pattern):
-            stale.unlink(missing_ok=True)
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder that becomes `path` when all went well; only its owner can look into it.
+
+    A folder that is there already, and not empty, is never touched: an `OSError` then.
+    """
+    clear_stale(path)
+    temporary = _temporary(path)
+    try:
+        temporary.mkdir(mode=0o700, parents=True)
+        yield temporary
+        for file in temporary.rglob("*"):
+            if file.is_file():
+                _flush(file)
+        temporary.rename(path)
+        _flush_names(path.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def new_secret_file(path: Path, content: bytes) -> None:
@@ -45,7 +64,7 @@ def new_secret_file(path: Path, content: bytes) -> None:
     It appears under its name at once and complete: as a second name of a finished file. A file that is
     there already is never touched: `FileExistsError` then.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
+    temporary = _temporary(path)
     try:
         _write_new(temporary, content)
         try:
@@ -57,6 +76,40 @@ def new_secret_file(path: Path, content: bytes) -> None:
         _flush_names(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def clear_stale(path: Path) -> None:
+    """Remove what killed runs left next to a file or folder that is about to be written."""
+    for stale in path.parent.glob(f".{glob.escape(path.name)}.*{TEMPORARY}"):
+        if stale.is_dir():
+            shutil.rmtree(stale, ignore_errors=True)
+        else:
+            with suppress(OSError):  # whatever stands in the way, writing will say so
+                stale.unlink()
+
+
+def reason_of(error: Exception) -> str:
+    """Why a file system said no, in one line, without the temporary name of a file.
+
+    >>> reason_of(PermissionError(13, "Permission denied"))
+    'Permission denied'
+    >>> reason_of(FileNotFoundError("bucket/name"))
+    'it is not there'
+    >>> reason_of(OSError(28, "writing .model.safetensors.1f2e3d4c.part failed"))
+    'No space left on device'
+    """
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    if isinstance(error, FileError):
+        said = said.rpartition(" cannot be written: ")[2]
+    elif isinstance(error, OSError) and error.errno and TEMPORARY in said:
+        said = os.strerror(error.errno)
+    if isinstance(error, FileNotFoundError) and not error.strerror:
+        said = "it is not there"
+    return " ".join(said.split()).rstrip(".") or type(error).__name__
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
 
 
 def _write_new(path: Path, content: bytes) -> None:

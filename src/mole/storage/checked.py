@@ -1,4 +1,7 @@
-"""Sealed safetensors: ordinary safetensors files that carry a checksum of every one of their bytes.
+"""Checked files: ordinary safetensors files that carry a digest of every one of their bytes.
+
+    save_checked(path, {"weight": weight}, {"format": "mole-first-layer"})
+    tensors, metadata = load_checked(path)
 
 Safetensors itself does not notice a flipped bit. The header's entry `sha256` is the SHA-256 of the whole
 file with those 64 digits replaced by zeros, so any change shows, and every safetensors reader still
@@ -9,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +22,24 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from mole.errors import LayerFileError
-from mole.storage.atomic import new_file
+from mole.storage.atomic import new_file, reason_of
 
 Array = npt.NDArray[Any]
 MAX_HEADER_BYTES = 1 << 20
 BLANK = "0" * 64
 
-_SEAL = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+_DIGEST = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 
 def save_checked(path: Path, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
-    """Write tensors and metadata, replacing a file of that name only when all is written."""
+    """Write tensors and metadata, replacing a file of that name only when everything is written."""
     if not path.parent.is_dir():
         raise LayerFileError(f"{path} cannot be written: the folder {path.parent} does not exist")
     try:
         with new_file(path) as temporary:
             write_checked(temporary, tensors, metadata)
     except OSError as error:
-        raise LayerFileError(f"{path} cannot be written: {_reason(error)}") from None
+        raise LayerFileError(f"{path} cannot be written: {reason_of(error)}") from None
 
 
 def write_checked(path: Path, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
@@ -44,13 +47,13 @@ def write_checked(path: Path, tensors: Mapping[str, Array], metadata: Mapping[st
     contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     try:
         save_file(contiguous, path, metadata={**metadata, "sha256": BLANK})
-        position, digest = _digest(path, path)
+        position, digest = _digest(path)
         with path.open("r+b") as file:
             file.seek(position)
             file.write(digest.encode())
         path.chmod(0o666 & ~_umask())  # made to be handed over, not 0600
     except (ValueError, SafetensorError) as error:
-        raise OSError(_reason(error)) from None
+        raise OSError(reason_of(error)) from None
 
 
 def read_metadata(path: Path) -> dict[str, str]:
@@ -59,7 +62,7 @@ def read_metadata(path: Path) -> dict[str, str]:
         with path.open("rb") as file:
             header = json.loads(_header(file.read(8 + MAX_HEADER_BYTES), path)[8:])
     except OSError as error:
-        raise LayerFileError(f"{path} cannot be read: {_reason(error)}") from None
+        raise LayerFileError(f"{path} cannot be read: {reason_of(error)}") from None
     except (ValueError, RecursionError):
         raise _damaged(path) from None
     metadata = header.get("__metadata__", {}) if isinstance(header, dict) else {}
@@ -69,33 +72,48 @@ def read_metadata(path: Path) -> dict[str, str]:
 
 
 def load_checked(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
-    """Tensors and metadata of a sealed file, or an error if a single bit of it changed."""
+    """Tensors and metadata of a checked file, or an error if a single bit of it changed."""
     metadata = read_metadata(path)
     try:
-        _, digest = _digest(path, path)
+        _, digest = _digest(path)
         if metadata.pop("sha256", None) != digest:
             raise _damaged(path)
         return load_file(path), metadata
     except OSError as error:
-        raise LayerFileError(f"{path} cannot be read: {_reason(error)}") from None
+        raise LayerFileError(f"{path} cannot be read: {reason_of(error)}") from None
     except (SafetensorError, KeyError, ValueError):
         raise _damaged(path) from None
 
 
-def _digest(path: Path, label: Path) -> tuple[int, str]:
-    """Where the seal stands in a file, and what it should say."""
-    with path.open("rb") as file:
-        header = _header(file.read(8 + MAX_HEADER_BYTES), label)
-        seals = list(_SEAL.finditer(header))
-        if len(seals) != 1:
-            raise _damaged(label)
-        position = seals[0].start(1)
-        blanked = header[:position] + BLANK.encode() + header[position + len(BLANK) :]
-        file.seek(len(header))
-        digest = hashlib.sha256(blanked)
-        while block := file.read(1 << 20):
-            digest.update(block)
+def blanked_digest(
+    field: re.Pattern[bytes], start: bytes, rest: Iterable[bytes] = ()
+) -> tuple[int, str] | None:
+    """Where a file carries its own SHA-256, and what that should say: the file's with zeros in its place.
+
+    `field` finds the 64 digits, as its group 1, in the file's start; None unless they stand there once.
+
+    >>> blanked_digest(re.compile(b"digest ([0-9a-f]{64})"), b"digest " + b"0" * 64)[0]
+    7
+    >>> blanked_digest(re.compile(b"digest ([0-9a-f]{64})"), b"no such field")
+    """
+    found = list(field.finditer(start))
+    if len(found) != 1:
+        return None
+    position = found[0].start(1)
+    digest = hashlib.sha256(start[:position] + BLANK.encode() + start[position + len(BLANK) :])
+    for block in rest:
+        digest.update(block)
     return position, digest.hexdigest()
+
+
+def _digest(path: Path) -> tuple[int, str]:
+    with path.open("rb") as file:
+        header = _header(file.read(8 + MAX_HEADER_BYTES), path)
+        file.seek(len(header))
+        found = blanked_digest(_DIGEST, header, iter(lambda: file.read(1 << 20), b""))
+    if found is None:
+        raise _damaged(path)
+    return found
 
 
 def _header(start: bytes, path: Path) -> bytes:
@@ -115,8 +133,4 @@ def _umask() -> int:
 
 
 def _damaged(path: Path) -> LayerFileError:
-    return LayerFileError(f"{path} is damaged: its checksum does not match: get an undamaged copy")
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+    return LayerFileError(f"{path} is damaged (its checksum does not match): get an undamaged copy")

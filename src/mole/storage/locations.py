@@ -1,9 +1,15 @@
-"""Local paths and fsspec URLs under one interface, for sources that are files and folders."""
+"""Local paths and URLs under one interface, for everything that is files and folders.
+
+photos = Location.of("s3://bucket/photos")
+for path in photos.files():
+    photos.child(path).read()
+"""
 
 import hashlib
-import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
@@ -11,12 +17,30 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from mole.errors import FileError, MissingExtraError, SourceError
-from mole.storage.atomic import TEMPORARY
+from mole.storage.atomic import new_file
+from mole.storage.atomic import reason_of as reason_of  # noqa: PLC0414  (for those who import it from here)
 
 T = TypeVar("T")
 
 # What file systems call a mark that changes with a file's content, best first.
 MARKS = ("ETag", "etag", "md5Hash", "LastModified", "last_modified", "updated", "mtime", "created")
+
+
+def is_local(path: str) -> bool:
+    """Whether a path or URL names something on this machine.
+
+    >>> is_local("photos"), is_local("file:///photos"), is_local("s3://bucket/photos")
+    (True, True, False)
+    """
+    return "://" not in path or path.startswith("file://")
+
+
+def local_path(path: str) -> Path:
+    """The path that a local path or file:// URL names; '~' at its start is the user's home."""
+    local = Path(path.removeprefix("file://"))
+    with suppress(RuntimeError):  # '~nobody', who has none
+        local = local.expanduser()
+    return local
 
 
 class FileMark(NamedTuple):
@@ -27,22 +51,44 @@ class FileMark(NamedTuple):
 
     @classmethod
     def of_content(cls, content: bytes) -> "FileMark":
-        """The mark of a file that was read whole: this one nothing escapes."""
+        """The mark of a file that was read whole, which no change escapes."""
         return cls(len(content), hashlib.sha256(content).hexdigest())
 
 
 @dataclass(frozen=True)
 class Location:
-    """A file or folder somewhere: a local path, or a URL such as s3://bucket/folder."""
+    """A file or folder somewhere: a local path, or a URL such as s3://bucket/folder.
+
+    Attributes:
+        filesystem: fsspec's.
+        path: the full path on it.
+        label: how the user named it, for messages.
+        error: what is raised, in one sentence, when the file system refuses something.
+    """
 
     filesystem: Any
     path: str
     label: str
+    error: type[FileError] = SourceError
 
     @classmethod
-    def of(cls, path: str) -> "Location":
-        """The place that a path or URL names."""
-        return cls(*filesystem_of(path, SourceError), path)
+    def of(cls, path: str, error: type[FileError] = SourceError) -> "Location":
+        """The location that a path or URL names; it need not exist.
+
+        Raises:
+            MissingExtraError: if the file system's package is not installed.
+        """
+        if is_local(path):  # not left to fsspec, which takes '::' in a file's name for a chain of URLs
+            return cls(LocalFileSystem(), local_path(path).absolute().as_posix(), path, error)
+        try:
+            filesystem, inner = fsspec.core.url_to_fs(path)
+        except ImportError as missing:
+            is_s3 = path.startswith(("s3://", "s3a://"))
+            help_ = "pip install 'morphed-learning[s3]'" if is_s3 else reason_of(missing)
+            raise MissingExtraError(f"{path} needs another package: {help_}") from None
+        except Exception as refusal:  # every file system has errors of its own
+            raise error(f"{path} cannot be opened: {reason_of(refusal)}") from None
+        return cls(filesystem, inner.rstrip("/") or inner, path, error)
 
     @property
     def is_local(self) -> bool:
@@ -59,62 +105,121 @@ class Location:
         return path.removeprefix(self.path).lstrip("/")
 
     def child(self, path: str) -> "Location":
-        """The place of a full path on the same file system."""
-        return Location(self.filesystem, path, f"{self.label.rstrip('/')}/{self.inside(path)}")
+        """The location of a full path on the same file system."""
+        return replace(self, path=path, label=f"{self.label.rstrip('/')}/{self.inside(path)}")
 
     def exists(self) -> bool:
         """Whether something is there, at this moment and not when its folder was last listed."""
-        self._ask(self.filesystem.invalidate_cache)
-        return bool(self._ask(lambda: self.filesystem.exists(self.path)))
+        self._refresh()
+        return bool(self._ask("read", lambda: self.filesystem.exists(self.path)))
 
     def is_folder(self) -> bool:
         """Whether it is a folder."""
-        return bool(self._ask(lambda: self.filesystem.isdir(self.path)))
+        return bool(self._ask("read", lambda: self.filesystem.isdir(self.path)))
 
     def files(self) -> dict[str, FileMark]:
         """All files below a folder, by full path, in a fixed order; hidden ones are left out."""
-        return self._ask(self._local_files if self.is_local else self._remote_files)
+        return self._ask("read", self._local_files if self.is_local else self._remote_files)
 
-    def open(self) -> IO[bytes]:
-        """The file, opened for reading."""
-        opened: IO[bytes] = self._ask(lambda: self.filesystem.open(self.path, "rb"))
+    def names(self) -> set[str]:
+        """Names of all files inside a folder, hidden or not, at this moment.
+
+        There are none where nothing is; a file holds just the empty name.
+        """
+        self._refresh()
+        return set(
+            map(self.inside, self._ask("listed", self._local_paths if self.is_local else self._found))
+        )
+
+    def open(self, *, refresh: bool = False) -> IO[bytes]:
+        """The file, opened for reading; where others write too, without relying on earlier listings."""
+        if refresh:
+            self._refresh()
+        if self.is_local:  # the file itself, not one that fsspec has wrapped
+            return self._ask("read", lambda: Path(self.path).open("rb"))
+        opened: IO[bytes] = self._ask("read", lambda: self.filesystem.open(self.path, "rb"))
         return opened
 
     def read(self) -> bytes:
         """The file's bytes."""
-        return bytes(self._ask(lambda: self.filesystem.cat_file(self.path)))
+        return bytes(self._ask("read", lambda: self.filesystem.cat_file(self.path)))
 
     def start(self, length: int) -> bytes:
         """The file's first bytes."""
-        return bytes(self._ask(lambda: self.filesystem.cat_file(self.path, start=0, end=length)))
+        return bytes(self._ask("read", lambda: self.filesystem.cat_file(self.path, start=0, end=length)))
 
     def mark(self) -> FileMark:
         """The file's size and mark."""
         if self.is_local:
-            return self._ask(lambda: _local_mark(Path(self.path)))
-        return _remote_mark(self._ask(lambda: self.filesystem.info(self.path)))
+            return self._ask("read", lambda: _local_mark(Path(self.path)))
+        return _remote_mark(self._ask("read", lambda: self.filesystem.info(self.path)))
+
+    def make(self, write: Callable[[Path], object]) -> None:
+        """A new file that a function writes to a path, complete or not at all."""
+        self._ask("written", lambda: self._rename(write) if self.is_local else self._upload(write))
+
+    def write(self, content: bytes) -> None:
+        """A new file with this content, complete or not at all."""
+        if self.is_local:
+            self.make(lambda path: path.write_bytes(content))
+        else:
+            self._ask("written", lambda: self.filesystem.pipe_file(self.path, content))
+
+    def remove(self) -> None:
+        """Remove the file, if it is there."""
+
+        def remove() -> None:
+            with suppress(FileNotFoundError):
+                self.filesystem.rm_file(self.path)
+
+        self._ask("removed", remove)
+
+    def _rename(self, write: Callable[[Path], object]) -> None:
+        path = Path(self.path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with new_file(path) as temporary:
+            write(temporary)
+
+    def _upload(self, write: Callable[[Path], object]) -> None:
+        with tempfile.TemporaryDirectory(prefix="mole-") as scratch:
+            path = Path(scratch) / self.name
+            write(path)
+            self.filesystem.put_file(str(path), self.path)
+
+    def _refresh(self) -> None:
+        """Forget what earlier listings said."""
+        self._ask("read", self.filesystem.invalidate_cache)
+
+    def _local_paths(self) -> list[str]:
+        path = Path(self.path)
+        return [file.as_posix() for file in (path, *path.rglob("*")) if file.is_file()]
+
+    def _found(self) -> dict[str, Any]:
+        """Facts about everything that fsspec finds, but for S3's markers of empty folders."""
+        found = self.filesystem.find(self.path, detail=True)
+        return {path: facts for path, facts in found.items() if not path.endswith("/")}
 
     def _local_files(self) -> dict[str, FileMark]:
         paths = sorted(path.as_posix() for path in _walk(Path(self.path), frozenset()))
         return {path: _local_mark(Path(path)) for path in paths}
 
     def _remote_files(self) -> dict[str, FileMark]:
-        found = sorted(self.filesystem.find(self.path, detail=True).items())
+        found = sorted(self._found().items())
         return {path: _remote_mark(facts) for path, facts in found if not self._is_hidden(path)}
 
     def _is_hidden(self, path: str) -> bool:
-        """Whether a file is a hidden one, or S3's mark of an empty folder."""
-        return path.endswith("/") or any(part.startswith(".") for part in self.inside(path).split("/"))
+        return any(part.startswith(".") for part in self.inside(path).split("/"))
 
-    def _ask(self, question: Callable[[], T]) -> T:
+    def _ask(self, verb: str, question: Callable[[], T]) -> T:
+        """What the file system answers, or one sentence about why it does not."""
         try:
             return question()
         except Exception as error:  # every file system has errors of its own
-            raise SourceError(f"{self.label} cannot be read: {reason_of(error)}") from None
+            raise self.error(f"{self.label} cannot be {verb}: {reason_of(error)}") from None
 
 
 def fingerprint(place: Location, files: Mapping[str, FileMark]) -> str:
-    """A name for the files of a source: their names inside of it, sizes and marks; not where it lies."""
+    """A name for the files of a source: their names inside it, sizes and marks; not where it lies."""
     lines = "\n".join(f"{size} {mark} {place.inside(path)}" for path, (size, mark) in files.items())
     return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -144,57 +249,3 @@ def _local_mark(path: Path) -> FileMark:
 def _remote_mark(facts: Mapping[str, Any]) -> FileMark:
     mark = next((str(facts[name]) for name in MARKS if facts.get(name)), "")
     return FileMark(int(facts.get("size") or 0), mark)
-
-
-def is_local(path: str) -> bool:
-    """Whether a path or URL names something on this machine.
-
-    >>> is_local("photos"), is_local("file:///photos"), is_local("s3://bucket/photos")
-    (True, True, False)
-    """
-    return "://" not in path or path.startswith("file://")
-
-
-def local_path(path: str) -> Path:
-    """The path that a local path or file:// URL names."""
-    return Path(path.removeprefix("file://"))
-
-
-def filesystem_of(path: str, error: type[FileError]) -> tuple[Any, str]:
-    """The file system that a path or URL names, and the path on it.
-
-    Raises:
-        MissingExtraError: if the file system's package is not installed.
-        FileError: of the given type, for all else.
-    """
-    if is_local(path):  # not left to fsspec, which takes '::' in a file's name for a chain of URLs
-        return LocalFileSystem(), local_path(path).expanduser().absolute().as_posix()
-    try:
-        filesystem, inner = fsspec.core.url_to_fs(path)
-    except ImportError as missing:
-        is_s3 = path.startswith(("s3://", "s3a://"))
-        help_ = "pip install 'morphed-learning[s3]'" if is_s3 else reason_of(missing)
-        raise MissingExtraError(f"{path} needs another package: {help_}") from None
-    except Exception as refusal:  # every file system has errors of its own
-        raise error(f"{path} cannot be opened: {reason_of(refusal)}") from None
-    return filesystem, inner.rstrip("/") or inner
-
-
-def reason_of(error: Exception) -> str:
-    """Why something was refused, in one line.
-
-    >>> reason_of(PermissionError(13, "Permission denied"))
-    'Permission denied'
-    >>> reason_of(FileNotFoundError("bucket/name"))
-    'it is not there'
-    >>> reason_of(OSError(28, "writing .model.safetensors.1f2e3d4c.part failed"))
-    'No space left on device'
-    """
-    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    if isinstance(error, FileError):
-        said = said.rpartition(" cannot be written: ")[2]  # of a file beside, whose name nobody knows
-    elif isinstance(error, OSError) and error.errno and TEMPORARY in said:
-        said = os.strerror(error.errno)
-    if isinstance(error, FileNotFoundError) and not error.strerror:
-        said = "it is not there"
-    return " ".join(said.split()).rstrip(".") or type(error).__name__

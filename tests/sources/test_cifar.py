@@ -1,0 +1,93 @@
+"""CIFAR's Python batches: what they hold, and that a pickle runs no code."""
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+
+from mole.sources.opening import open_source
+from source_files import refusal
+
+
+def as_python_2_wrote_it(batch):
+    """Pickles of that age name NumPy's modules as they were then."""
+    return pickle.dumps(batch, protocol=2).replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
+
+
+@pytest.fixture
+def cifar(rng):
+    return rng.integers(0, 256, (6, 3072), dtype=np.uint8), [3, 1, 4, 1, 5, 0]
+
+
+def test_cifar_10(tmp_path, cifar):
+    data, labels = cifar
+    folder = tmp_path / "cifar-10-batches-py"
+    folder.mkdir()
+    for number, part in ((1, slice(0, 2)), (2, slice(2, 4))):
+        batch = {"data": data[part], "labels": labels[part], "batch_label": "x", "filenames": ["a", "b"]}
+        (folder / f"data_batch_{number}").write_bytes(as_python_2_wrote_it(batch))
+    (folder / "test_batch").write_bytes(pickle.dumps({"data": data[4:], "labels": labels[4:]}))
+    names = ["plane", "car", "bird", "cat", "deer", "dog"]
+    (folder / "batches.meta").write_bytes(as_python_2_wrote_it({"label_names": names}))
+    source = open_source(str(tmp_path))
+    assert source.classes == tuple(names)
+    assert source.splits["train"].labels.tolist() == [3, 1, 4, 1]
+    assert source.splits["test"].labels.tolist() == [5, 0]
+    values, axes = source.splits["train"].read(3)
+    assert axes == "chw"
+    np.testing.assert_array_equal(values, data[3].reshape(3, 32, 32))
+
+
+def test_cifar_100(tmp_path, cifar):
+    data, labels = cifar
+    batch = {"data": data, "fine_labels": labels, "coarse_labels": [0] * 6}
+    for name in ("train", "test"):
+        (tmp_path / name).write_bytes(as_python_2_wrote_it(batch))
+    (tmp_path / "meta").write_bytes(as_python_2_wrote_it({"fine_label_names": list("abcdef")}))
+    source = open_source(str(tmp_path))
+    assert source.classes == tuple("abcdef")
+    assert source.splits["test"].labels.tolist() == labels
+
+
+class Evil:
+    """A pickle that makes a folder when it is loaded."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_a_pickle_runs_no_code(tmp_path, cifar):
+    trace = tmp_path / "trace"
+    folder = tmp_path / "cifar"
+    folder.mkdir()
+    batch = pickle.dumps({"data": cifar[0], "labels": cifar[1], "extra": Evil(trace)})
+    (folder / "test_batch").write_bytes(batch)
+    assert "not one of CIFAR's files" in refusal(folder, named=folder / "test_batch")
+    assert not trace.exists()
+    pickle.loads(batch)
+    assert trace.exists()  # so the test above could have failed
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        {"data": np.zeros((2, 3072), np.uint8), "labels": [1]},
+        {"data": np.zeros((1, 3071), np.uint8), "labels": [1]},
+        {"data": np.zeros((1, 3072)), "labels": [1]},
+        {"data": np.zeros((1, 3072), np.uint8)},
+        {"data": np.zeros((2, 3072), np.uint8), "labels": [[1], [1, 2]]},
+        [1, 2],
+    ],
+)
+def test_unfit_cifar(tmp_path, batch):
+    (tmp_path / "test_batch").write_bytes(pickle.dumps(batch))
+    refusal(tmp_path, named=tmp_path / "test_batch")
+
+
+def test_cut_off_cifar(tmp_path, cifar):
+    (tmp_path / "test_batch").write_bytes(pickle.dumps({"data": cifar[0], "labels": cifar[1]})[:-100])
+    assert "cut off" in refusal(tmp_path, named=tmp_path / "test_batch")
