@@ -16,11 +16,12 @@ import numpy as np
 
 from common import write_result
 from mole.attacks import block_statistics, independent_components
-from mole.attacks.tools.attack import Finding, NotApplicableError
-from mole.attacks.tools.blocks import Whitened, blocks_of, nearest_rotation, samples_of
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.attack import Finding
+from mole.attacks.tools.blocks import Whitened, nearest_rotation
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.audit.scoring import Truth, score
 from mole.scheme.cores import orthogonal_core, whitened_core
+from mole.scheme.layouts import Layout
 from mole.scheme.morphing import Morphing
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array
@@ -74,10 +75,11 @@ def measure_all(name: str, private: Array, public: Array, sides: tuple[int, ...]
 
 def morphing(plain: Array, side: int, core: str) -> Morphing:
     """A core of any side; keys refuse the smallest."""
+    layout = Layout.of("rows", plain.shape[1:], plain[0].size // side)
     normal = np.random.default_rng(side).normal(size=(side, side))
-    whitening = Whitening.estimate(plain.reshape(-1, side)) if core == "whitened" else None
+    whitening = Whitening.estimate(layout.to_blocks(plain)) if core == "whitened" else None
     made = orthogonal_core(normal) if whitening is None else whitened_core(normal, whitening)
-    return Morphing(plain.shape[1:], plain[0].size // side, made)
+    return Morphing(layout, made)
 
 
 def without_limit(view: OutsiderView, rng: np.random.Generator) -> Finding:
@@ -89,11 +91,11 @@ def without_limit(view: OutsiderView, rng: np.random.Generator) -> Finding:
 
 def random_rotation(view: OutsiderView, rng: np.random.Generator) -> Finding:
     """Both sides whitened, and a rotation drawn at random where an attack would find one."""
-    public = Whitened.of(blocks_of(view, np.asarray(view.public)))
-    morphed = Whitened.of(blocks_of(view, view.morphed))
+    public = Whitened.of(view.to_blocks(np.asarray(view.public)))
+    morphed = Whitened.of(view.to_blocks(view.morphed))
     rotation = nearest_rotation(rng.normal(size=(view.block, view.block)))
-    images = morphed.blocks[:256] @ (rotation @ public.back).astype(np.float32)
-    return Finding(words="", images=samples_of(view, images))
+    images = morphed.blocks[:256] @ (rotation @ public.colour).astype(np.float32)
+    return Finding(words="", images=view.to_samples(images))
 
 
 def measure(

@@ -20,6 +20,7 @@ from common import write_result
 from mole.scheme.augmented import build_augmented_layer
 from mole.scheme.convolution import Convolution
 from mole.scheme.cores import Core
+from mole.scheme.layouts import Layout
 from mole.scheme.morphing import Morphing
 from mole.scheme.shapes import Array
 from vgg import INPUT_SHAPE, vgg_layer
@@ -69,7 +70,7 @@ def morphing(core: str, kappa: int, draw: int, sample: Array) -> Morphing:
     """A morphing with one kind of core."""
     if core == "uniform(0,1)":
         matrix = np.random.default_rng(draw).uniform(size=(3072 // kappa,) * 2)
-        return Morphing(INPUT_SHAPE, kappa, Core(matrix, np.linalg.inv(matrix)))
+        return Morphing(Layout.of("rows", INPUT_SHAPE, kappa), Core(matrix, np.linalg.inv(matrix)))
     return mole.MorphKey.generate(
         INPUT_SHAPE,
         kappa=kappa,

@@ -22,4 +22,4 @@ def report_memory_of_augmenting() -> None:
     augmented = mole.augment(vgg_layer(), mole.MorphKey.generate(INPUT_SHAPE))
     status = Path("/proc/self/status").read_text().splitlines()
     peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
-    print(augmented.matrix.nbytes, peak)
+    print(augmented.nbytes, peak)

@@ -15,6 +15,7 @@ from mole.analysis.guessing import SEED_BITS
 from mole.provider.keys.derivation import SEED_BYTES
 from mole.scheme.cores import gaussian_core
 from mole.scheme.layer_matrix import layer_entries
+from mole.scheme.layouts import Layout
 from mole.scheme.morphing import Morphing
 from strategies import layer_cases
 
@@ -103,7 +104,8 @@ def test_that_many_pairs_do_determine_the_core_and_one_fewer_does_not(rng):
     needed = analysis.counted_pairs(input_elements=36, kappa=kappa)
     assert needed == 4 < analysis.published_pairs(input_elements=36, kappa=kappa) == 12
     plain = rng.normal(size=(needed, *shape))
-    rows, morphed = (x.reshape(-1, 12) for x in (plain, Morphing(shape, kappa, core).morph(plain)))
+    layout = Layout.of("rows", shape, kappa)
+    rows, morphed = (layout.to_blocks(x) for x in (plain, Morphing(layout, core).morph(plain)))
     assert np.allclose(np.linalg.solve(rows, morphed), core.matrix)
     assert np.linalg.matrix_rank(rows[:-kappa]) < 12
 

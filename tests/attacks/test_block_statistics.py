@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from mole.attacks.block_statistics import ATTACK, FEWEST_ROWS
-from mole.attacks.tools.attack import NotApplicableError
 from mole.attacks.tools.blocks import Moments, RotationSearch, Whitened, nearest_rotation
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.audit.scoring import Truth, score
 from real_images import cifar10, fashion, morphed, needs_cifar10
 

@@ -5,11 +5,12 @@ import pytest
 
 from images import smooth_images
 from mole.analysis.guessing import log2_core_guess_bound
-from mole.attacks.brute_force_core import ATTACK, GUESSES, neighbour_correlation
-from mole.attacks.tools.attack import NotApplicableError
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.brute_force_core import ATTACK, GUESSES
+from mole.attacks.tools.likeness import neighbour_correlation
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.audit.scoring import Truth, score
 from mole.scheme.cores import Core, orthogonal_core
+from mole.scheme.layouts import Layout
 from mole.scheme.morphing import Morphing
 from mole.scheme.shapes import unroll
 from real_images import fashion, morphed
@@ -25,7 +26,9 @@ def view_of(plain, side, rng, public=None):
     )
     kappa = plain[0].size // side
     return OutsiderView(
-        morphed=Morphing(plain.shape[1:], kappa, core).morph(plain), kappa=kappa, public=public
+        morphed=Morphing(Layout.of("rows", plain.shape[1:], kappa), core).morph(plain),
+        kappa=kappa,
+        public=public,
     )
 
 

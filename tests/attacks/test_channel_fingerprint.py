@@ -22,8 +22,8 @@ from attackers import (
 )
 from images import smooth_images
 from mole.attacks.channel_fingerprint import run
-from mole.attacks.tools.attack import NotApplicableError
 from mole.attacks.tools.channel_order import by_bias, by_row_space, by_statistics, find_order
+from mole.attacks.tools.views import NotApplicableError
 from mole.scheme.convolution import features_of
 from mole.torch import export_first_layer, train
 from mole.torch.networks import build_network, small_vgg

@@ -9,8 +9,8 @@ import pytest
 import mole
 from attackers import Delivery, fashion, random_conv, seed_of
 from mole.attacks.channel_search import FITS, misfits, run
-from mole.attacks.tools.attack import NotApplicableError
 from mole.attacks.tools.channel_order import find_spaces
+from mole.attacks.tools.views import NotApplicableError
 
 SHAPE = (1, 8, 8)  # 36 positions clear of the padding: enough for two channels to show an order
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from mole.attacks.independent_components import ATTACK, MOST_SIDE
-from mole.attacks.tools.attack import NotApplicableError
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.audit.scoring import Truth, score
 from mole.errors import MissingExtraError
 from mole.scheme.cores import orthogonal_core, whitened_core
+from mole.scheme.layouts import Layout
 from mole.scheme.morphing import Morphing
 from mole.scheme.whitening import Whitening
 from real_images import cifar10, fashion, needs_cifar10
@@ -24,7 +24,9 @@ def view_of(private, public, side, core):
         made = whitened_core(normal, Whitening.estimate(private.reshape(-1, side)))
     kappa = private[0].size // side
     return OutsiderView(
-        morphed=Morphing(private.shape[1:], kappa, made).morph(private), kappa=kappa, public=public
+        morphed=Morphing(Layout.of("rows", private.shape[1:], kappa), made).morph(private),
+        kappa=kappa,
+        public=public,
     )
 
 

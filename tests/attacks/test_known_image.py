@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import mole
 from attackers import CORES, Delivery, cifar, fashion, needs_cifar, random_conv, seed_of
 from mole.attacks.known_image import _learned_layer, run
-from mole.attacks.tools.attack import NotApplicableError
+from mole.attacks.tools.views import NotApplicableError
 from strategies import layer_cases
 
 

@@ -8,7 +8,7 @@ from attackers import FASHION, Delivery, fashion, random_conv
 from mole.attacks import learned_inversion
 from mole.attacks.channel_fingerprint import run as fingerprint
 from mole.attacks.learned_inversion import run
-from mole.attacks.tools.attack import NotApplicableError
+from mole.attacks.tools.views import NotApplicableError
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from mole.attacks.linkage import ATTACK, same_rows
-from mole.attacks.tools.attack import NotApplicableError
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.audit.scoring import Truth, score
 from real_images import fashion, morphed
 

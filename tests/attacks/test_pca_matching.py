@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from mole.attacks.pca_matching import ATTACK, FEWEST_ROWS
-from mole.attacks.tools.attack import NotApplicableError
-from mole.attacks.tools.principal import leading_components
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.pca_matching import ATTACK, FEWEST_ROWS, leading_components
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.audit.scoring import Truth, score
 from real_images import cifar10, fashion, morphed, needs_cifar10
 

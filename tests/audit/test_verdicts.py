@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from mole.attacks.tools.attack import ATTACKERS, DEVELOPER, OUTSIDER, NotApplicableError
-from mole.attacks.tools.views import DeliveryView, DeveloperView, InjectingView, OutsiderView
+from mole.attacks.tools.attack import ATTACKERS, DEVELOPER, OUTSIDER
+from mole.attacks.tools.views import (
+    DeliveryView,
+    DeveloperView,
+    InjectingView,
+    NotApplicableError,
+    OutsiderView,
+)
 from mole.audit.report import (
     BROKEN,
     FAILED,

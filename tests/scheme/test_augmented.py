@@ -70,7 +70,8 @@ def test_half_precision_is_stored_and_close(rng):
     layer = mole.FirstLayer.conv(rng.normal(size=(8, 3, 3, 3)), None, input_shape=(3, 8, 8))
     key = mole.MorphKey.generate((3, 8, 8), insecure_seed=SEED)
     half, full = (mole.augment(layer, key, dtype=dtype) for dtype in ("float16", "float64"))
-    assert half.matrix.dtype == np.float16
+    assert half.dtype == np.float16
+    assert full.nbytes == 4 * half.nbytes == 8 * 192 * 8 * 36
     assert relative_error(half.matrix.astype(np.float64), full.matrix) < 1e-3
 
 
@@ -113,3 +114,21 @@ def test_matrix_is_the_papers_product(rng):
     groups = product.reshape(32, 4, 9)[:, key.channel_order(4)]
     augmented = mole.augment(layer, key, dtype="float64")
     assert np.allclose(augmented.matrix, groups.reshape(32, 36), atol=1e-12)
+
+
+def test_rows_and_columns_are_those_of_the_matrix(rng):
+    layer = mole.FirstLayer.conv(rng.normal(size=(4, 2, 2, 2)), None, input_shape=(2, 4, 4))
+    key = mole.MorphKey.generate((2, 4, 4), kappa=2, insecure_seed=SEED)
+    augmented = mole.augment(layer, key, dtype="float64")
+    units = np.eye(32).reshape(32, 2, 4, 4)
+    whole = augmented.features(units).reshape(32, 36)  # what single input elements add to the features
+    chosen = np.array([5, 0, 31])
+    assert augmented.elements == 32
+    assert np.allclose(augmented.rows(chosen), whole[chosen])
+    assert np.allclose(augmented.columns(chosen), whole[:, chosen])
+    assert not np.allclose(augmented.rows(chosen), whole[chosen[::-1]])
+
+
+def test_an_unknown_layout_is_refused(rng):
+    with pytest.raises(ParameterError, match="layout 'spirals' is unknown"):
+        mole.AugmentedLayer(rng.normal(size=(4, 4)), None, (1, 2, 2), (1, 2, 2), 1, "spirals", "0" * 32)

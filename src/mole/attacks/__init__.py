@@ -17,7 +17,7 @@ from mole.attacks import (
 )
 from mole.attacks.tools.attack import Attack
 
-# The quick ones first, so that a small budget of time tells most; the hopeless one last.
+# The quick ones first, so that even a short audit shows most; the hopeless one last.
 ATTACKS: tuple[Attack, ...] = (
     linkage.ATTACK,
     pca_matching.ATTACK,

@@ -1,37 +1,37 @@
 """What kappa > 1 gives away to somebody with public images: the core, by how blocks go together.
 
-With kappa > 1 the same core stands several times on the diagonal, so the kappa means and kappa^2
-covariances of blocks hold more equations than the core has numbers. Only a rotation is left open, and it is
-found by letting all of them agree with those of public images. It takes every kind of core, whitened ones
-included: whitening makes the blocks' common covariance the identity, not that of any one place or two.
+With kappa > 1 the same core stands on the diagonal several times, so the kappa means and kappa^2
+covariances of blocks make more equations than the core has numbers. Whitening leaves only a rotation open,
+and it is found by making all of them agree with those of public images. No kind of core withstands it, not
+even a whitened one: that makes the covariance of all blocks together the identity, not that of each place.
 """
 
 import numpy as np
 
-from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
-from mole.attacks.tools.blocks import Moments, RotationSearch, Whitened, blocks_of, samples_of
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.attack import OUTSIDER, Attack, Finding
+from mole.attacks.tools.blocks import Moments, RotationSearch, Whitened
+from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array
 
-MOST_ELEMENTS = 3072  # of a sample, whose covariance is taken: of larger ones a part
-MOST_PLACES = 256  # in a sample, that are compared with each other
+MOST_ELEMENTS = 3072  # of a sample that enter the covariance; of larger samples only a part does
+MOST_PLACES = 256  # blocks of a sample that are compared with each other
 MOST_ROWS = 8192
 FEWEST_ROWS = 200
 STARTS, STEPS = 6, 40
-PRODUCTS = 2.5e11  # multiplications spent on climbing, some ten seconds
+PRODUCTS = 2.5e11  # multiplications spent on climbing: about ten seconds
 AT_MOST_IMAGES = 256
 
 
 def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
-    """Find the core's rotation by the statistics of blocks, and turn it back."""
+    """Find the core's rotation from statistics of blocks, and undo it."""
     _check(view)
-    public = Whitened.of(blocks_of(view, np.asarray(view.public)[:MOST_ROWS]))
-    morphed = Whitened.of(blocks_of(view, view.morphed[:MOST_ROWS]))
+    public = Whitened.of(view.to_blocks(np.asarray(view.public)[:MOST_ROWS]))
+    morphed = Whitened.of(view.to_blocks(view.morphed[:MOST_ROWS]))
     places = _places(view)
     search = RotationSearch(Moments.of(public.blocks[:, places]), Moments.of(morphed.blocks[:, places]))
     rotation, agreement, starts = _best(search, rng)
-    inverse = morphed.there @ rotation.T @ public.back
-    images = blocks_of(view, view.morphed[:AT_MOST_IMAGES]) @ inverse.astype(np.float32)
+    inverse = morphed.whiten @ rotation.T @ public.colour
+    images = view.to_blocks(view.morphed[:AT_MOST_IMAGES]) @ inverse.astype(np.float32)
     share = agreement / max(search.most, 1e-12)
     return Finding(
         words=(
@@ -39,7 +39,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
             f"from place to place. Turning it until that agrees with public images (to {share:.0%}) gives "
             "a core, and with it every image, as far as that core is right."
         ),
-        images=samples_of(view, images).astype(np.float32),
+        images=view.to_samples(images).astype(np.float32),
         facts={
             "side of the core": view.block,
             "blocks compared": places.stop - places.start,
@@ -60,7 +60,7 @@ def _check(view: OutsiderView) -> None:
     if fewest < FEWEST_ROWS:
         raise NotApplicableError(
             f"{fewest} images are too few to see how their blocks go together: it takes {FEWEST_ROWS} or "
-            "more, morphed and public"
+            "more of each, morphed and public"
         )
     if 2 * view.block > MOST_ELEMENTS:
         raise NotApplicableError(
@@ -69,14 +69,14 @@ def _check(view: OutsiderView) -> None:
 
 
 def _places(view: OutsiderView) -> slice:
-    """The blocks that are compared: all, or as many in the middle of a sample as time allows."""
+    """The blocks that are compared: all of them, or as many from the middle of a sample as time allows."""
     count = min(view.kappa, MOST_PLACES, MOST_ELEMENTS // view.block)
     start = (view.kappa - count) // 2
     return slice(start, start + count)
 
 
 def _best(search: RotationSearch, rng: np.random.Generator) -> tuple[Array, float, int]:
-    """The rotation that agrees best, from several starts where time allows."""
+    """The rotation that agrees best, found from several starts if time allows."""
     pairs, side, _ = search.public.covariances.shape
     steps = int(PRODUCTS / (2 * pairs * side**3 + 20 * side**3))
     starts = int(np.clip(steps // STEPS, 1, STARTS))
@@ -95,5 +95,5 @@ ATTACK = Attack(
     view=OutsiderView,
     run=run,
     source="this project: the published bound for kappa > 1 counts guesses of the core only",
-    advice="Use kappa = 1. A larger kappa repeats the core, and repeating it shows it, whitened or not.",
+    advice="Use kappa = 1. A larger kappa repeats the core, and repetition gives it away, whitened or not.",
 )

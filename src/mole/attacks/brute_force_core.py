@@ -1,21 +1,21 @@
 """The paper's brute force: guess cores, and keep the one under which morphed rows look most like images.
 
-A rotation guessed evenly is, on the few rows that one looks at, a set of evenly drawn directions: as many
-as those rows span. So a guess costs milliseconds at any size, and is exactly as good as a guess of all of
-the core. The guesses are rotations; a core of another kind has more numbers to get right.
+On the few rows that one looks at, an evenly drawn rotation is a set of evenly drawn directions, as many as
+those rows span. So a guess costs milliseconds at any size, and is exactly as good as a guess of the whole
+core. The guesses are rotations; any other kind of core has more numbers to get right.
 """
 
 import numpy as np
 
 from mole.analysis.figures import in_words
 from mole.analysis.guessing import log2_core_guess_bound
-from mole.attacks.tools.attack import CONTRAST, OUTSIDER, Attack, Finding, NotApplicableError
-from mole.attacks.tools.blocks import blocks_of, samples_of
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.attack import CONTRAST, OUTSIDER, Attack, Finding
+from mole.attacks.tools.likeness import neighbour_correlation
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array, element_count
 
 GUESSES = 500
-ROWS = 32  # to judge a guess by
+ROWS = 32  # by which a guess is judged
 SIGMA = 0.5  # images half wrong count as recovered: the paper's own figure
 LIKE_AN_IMAGE = 0.5  # correlation of neighbouring pixels; noise has 0, photographs have 0.9
 
@@ -24,12 +24,12 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     """Try a fixed number of cores."""
     if max(view.input_shape[1:] or view.input_shape) < 2:
         raise NotApplicableError("samples of this shape have no neighbouring pixels to judge a guess by")
-    blocks = blocks_of(view, view.morphed[:ROWS]).astype(np.float64)
+    blocks = view.to_blocks(view.morphed[:ROWS]).astype(np.float64)
     basis, coordinates = np.linalg.qr(blocks.reshape(-1, view.block).T)  # blocks = coordinates.T @ basis.T
     best, images = -np.inf, view.morphed[:0]
     for _ in range(GUESSES):
         guess = coordinates.T @ _directions(basis.shape, rng).T
-        tried = samples_of(view, guess.reshape(blocks.shape))
+        tried = view.to_samples(guess.reshape(blocks.shape))
         likeness = neighbour_correlation(tried)
         if likeness > best:
             best, images = likeness, tried
@@ -52,23 +52,6 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     )
 
 
-def neighbour_correlation(samples: Array) -> float:
-    """How alike neighbouring pixels are, over all axes but the channels': (n, *input_shape) in.
-
-    >>> ramp = np.arange(16.0).reshape(1, 1, 4, 4)
-    >>> round(neighbour_correlation(ramp), 2), round(neighbour_correlation(ramp[..., ::-1]), 2)
-    (0.67, 0.67)
-    """
-    values = samples - samples.mean()
-    first = 2 if values.ndim > 2 else 1
-    products = [
-        np.mean(values.take(range(1, side), axis) * values.take(range(side - 1), axis))
-        for axis, side in enumerate(values.shape[first:], start=first)
-        if side > 1
-    ]
-    return float(np.mean(products) / max(np.mean(np.square(values)), 1e-12))
-
-
 def _directions(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Evenly drawn orthonormal columns, (q, how many)."""
     directions, triangle = np.linalg.qr(rng.normal(size=shape))
@@ -81,7 +64,7 @@ def _words(best: float, usual: float | None, chance: float) -> str:
     looks = "looks like images" if best > LIKE_AN_IMAGE else "looks like noise"
     return (
         f"The best of {GUESSES} guessed cores {looks}: neighbouring pixels correlate at {best:.2f}"
-        f"{compared}. The published chance that so many guesses recover images is at most "
+        f"{compared}. The published chance that this many guesses recover images is at most "
         f"{in_words(chance, 'log2')}."
     )
 

@@ -1,6 +1,7 @@
 """The attack that breaks the published scheme: put the channels in order, then undo the first layer.
 
-It needs what the protocol hands the developer anyway: morphed data, the augmented layer, its own layer.
+It needs nothing but what the protocol gives the developer anyway: morphed data, the augmented layer, and
+its own layer.
 """
 
 import numpy as np
@@ -10,16 +11,13 @@ from mole.attacks.tools.channel_order import find_order
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.views import DeveloperView
 
-AT_MOST = 256  # images rebuilt for the record; the rest would take no longer each
+AT_MOST = 256  # images rebuilt for the report; the rest would take no longer per image
 
 
 def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
     """Undo the channel shuffle, then the first layer."""
     found = find_order(view, rng)
     undo = Deconvolution.of(view.layer)
-    shuffled = view.features(AT_MOST)
-    features = np.empty_like(shuffled)
-    features[:, found.order] = shuffled
     how_much = (
         "every number of each image"
         if undo.is_exact
@@ -29,7 +27,7 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
         words=(
             f"The channel order was read off {found.method}. Undoing the first layer then gives {how_much}."
         ),
-        images=undo(features),
+        images=undo(view.features_in_order(found.order, AT_MOST)),
         channel_order=found.order,
         facts={
             "order found by": found.method,
@@ -49,7 +47,7 @@ ATTACK = Attack(
     source="this project: the published bound of 1 / beta! counts guesses, and none is needed",
     advice=(
         "No key helps. Lose information before the data leaves: add noise, or agree on a first layer with "
-        "fewer features than pixels and use kappa = 1, because a core that stands there several times can "
-        "be solved for."
+        "fewer features than pixels and use kappa = 1, because a core that is used several times can be "
+        "solved for."
     ),
 )

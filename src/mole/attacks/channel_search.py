@@ -1,7 +1,7 @@
 """Brute force on the order of channels (paper, before equation 11): try orders until one fits.
 
 An order fits if the first layer, its channels in that order, spans the row space of the augmented layer.
-Few channels allow all orders; with more, so many are tried as there is time for.
+With few channels all orders are tried; with more, as many as there is time for.
 """
 
 import math
@@ -12,17 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.analysis import log10_channel_order_guess
-from mole.attacks.tools.attack import DEVELOPER, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import DEVELOPER, Attack, Finding
 from mole.attacks.tools.channel_order import Spaces, find_spaces, projector_blocks
 from mole.attacks.tools.deconvolution import Deconvolution
-from mole.attacks.tools.views import DeveloperView
+from mole.attacks.tools.views import DeveloperView, NotApplicableError
 from mole.scheme.shapes import Array
 
 AT_MOST = 64
 ALL_ORDERS_UP_TO = 6  # channels: 720 orders
 GUESSES = 20_000
 MOST_CHANNELS = 64  # the table of agreements has the fourth power of them: 134 MB
-FITS = 1e-4  # share of the row space by which an order may miss it and still fit
+FITS = 1e-4  # share of the row space that an order may miss and still fit
 
 
 def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
@@ -57,13 +57,11 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
 
 
 def _images(view: DeveloperView, order: npt.NDArray[np.intp]) -> Array:
-    features = np.empty_like(shuffled := view.features(AT_MOST))
-    features[:, order] = shuffled
-    return Deconvolution.of(view.layer)(features)
+    return Deconvolution.of(view.layer)(view.features_in_order(order, AT_MOST))
 
 
 def misfits(spaces: Spaces, orders: Iterable[tuple[int, ...]]) -> Array:
-    """For each order, the share of the delivered row space outside of the own one in that order."""
+    """For each order, the share of the delivered row space outside the layer's own, in that order."""
     table = _agreements(spaces)
     chosen = np.array(list(orders), dtype=np.intp)
     channels = np.arange(chosen.shape[1])
@@ -106,7 +104,7 @@ ATTACK = Attack(
     attacker=DEVELOPER,
     view=DeveloperView,
     run=run,
-    source="the paper's brute force on the channel order: a chance of 1 / beta! a guess",
+    source="the paper's brute force on the channel order: a chance of 1 / beta! per guess",
     advice=(
         "Have at least 16 channels against guessing. Against reading the order off the layer, that does "
         "not help."

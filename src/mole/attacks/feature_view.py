@@ -1,35 +1,39 @@
-"""Looking is enough: morphed data times the augmented layer are feature maps, and those are pictures.
+"""Looking is enough: morphed data times the augmented layer gives feature maps, and those are pictures.
 
-No trick is needed, and no layer of one's own: a delivery holds both factors.
+It takes no trick, and no layer of one's own: a delivery holds both factors.
 """
 
 import numpy as np
 import numpy.typing as npt
 
-from mole.attacks.tools.attack import CONTRAST, THIEF, Attack, Finding, NotApplicableError
-from mole.attacks.tools.views import DeliveryView, LayerGeometry
+from mole.attacks.tools.attack import CONTRAST, THIEF, Attack, Finding
+from mole.attacks.tools.likeness import picture_likeness
+from mole.attacks.tools.views import DeliveryView, LayerGeometry, NotApplicableError
 from mole.scheme.shapes import Array, Shape
 
-AT_MOST = 64  # images; each takes as many maps as the layer has channels
+AT_MOST = 64  # images; each has as many maps as the layer has channels
 
 
 def run(view: DeliveryView, rng: np.random.Generator) -> Finding:
     """Multiply, and pick the map that looks most like a picture."""
     if not view.geometry.kernel:
         raise NotApplicableError(
-            "a Linear layer's features have no layout: they are numbers, and there is no picture to look at"
+            "a Linear layer's features are numbers without positions: there is no picture to look at"
         )
     maps = view.features(AT_MOST)
     if max(maps.shape[2:]) < 2:
-        raise NotApplicableError("this layer makes one number a channel of an image: no picture to look at")
-    smoothness, energy = picture_likeness(maps)
+        raise NotApplicableError(
+            "this layer gives one number per channel of an image: no picture to look at"
+        )
+    correlation, energy = picture_likeness(maps)
+    smoothness = np.clip(correlation, 0, 1)
     best = int(np.argmax(smoothness * energy))
     picture = _as_input(maps[:, best], view.geometry, view.input_shape)
     return Finding(
         words=(
             f"Multiplying morphed data by the augmented layer gives {maps.shape[1]} pictures of each "
             f"image. The one shown is number {best + 1}, picked without knowing the images as the "
-            f"smoothest of the strong ones: its neighbouring pixels correlate {smoothness[best]:.2f}."
+            f"smoothest of the strong ones: its neighbouring pixels correlate at {smoothness[best]:.2f}."
         ),
         images=np.repeat(picture[:, np.newaxis], view.input_shape[0], axis=1),
         up_to=CONTRAST,
@@ -42,31 +46,8 @@ def run(view: DeliveryView, rng: np.random.Generator) -> Finding:
     )
 
 
-def picture_likeness(maps: Array) -> tuple[Array, Array]:
-    """Correlation of neighbouring pixels, and energy, of each map: (n, channels, *grid) to (channels,).
-
-    >>> ramp, noise = np.mgrid[0:8, 0:8][0] * 1.0, np.array([[1.0, -1.0] * 4, [-1.0, 1.0] * 4] * 4)
-    >>> smooth, energy = picture_likeness(np.stack([ramp, noise])[np.newaxis])
-    >>> smooth.round(2).tolist(), energy.round(2).tolist()
-    ([0.95, 0.0], [5.25, 1.0])
-    """
-    values = maps.astype(np.float64)
-    inner = tuple(range(2, values.ndim))
-    values = values - values.mean(axis=inner, keepdims=True)
-    everything = (0, *inner)
-    energy = np.square(values).mean(axis=everything)
-    steps = [
-        np.square(np.diff(values, axis=axis)).mean(axis=everything)
-        for axis in inner
-        if values.shape[axis] > 1
-    ]
-    # Half the mean square of steps between neighbours is energy times (1 - correlation).
-    correlation = 1 - np.mean(steps, axis=0) / (2 * np.maximum(energy, 1e-300))
-    return np.clip(correlation, 0, 1), energy
-
-
 def _as_input(maps: Array, geometry: LayerGeometry, input_shape: Shape) -> Array:
-    """Maps, (n, *grid), as large as the images: each pixel takes the output whose kernel lies over it."""
+    """Maps, (n, *grid), at the images' size: each pixel takes the output whose kernel lies over it."""
     for axis, side in enumerate(input_shape[1:]):
         maps = maps.take(_nearest_output(geometry, axis, side, maps.shape[axis + 1]), axis=axis + 1)
     return maps
@@ -86,7 +67,7 @@ ATTACK = Attack(
     run=run,
     source="this project: the paper shows morphed data, and not what the augmented layer makes of it",
     advice=(
-        "Keep the augmented layer from everybody who should not see images: together with morphed data it "
-        "gives pictures. A delivery holds both, so send and store it as you would the images."
+        "Keep the augmented layer from everybody who should not see the images: together with morphed data "
+        "it gives pictures. A delivery holds both, so send and store it as you would the images."
     ),
 )

@@ -1,7 +1,7 @@
 """What a small core gives away beyond second-order statistics: the independent components of its blocks.
 
-Whitening blocks leaves a rotation unknown, for any core. Independent components fix it up to order and
-sign, which their distribution and their strength at each place of the image tell.
+Whitening the blocks leaves only a rotation unknown, whatever the core. Independent components fix it up to
+order and sign, and those show in their distribution and in their strength at each place of the image.
 
 Measured with 3,000 morphed and 3,000 public images (`benchmarks/results/ica.json`), on orthogonal and
 whitened cores alike: with q up to 16 every image is rebuilt well enough to pick it out among 256, with
@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
-from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
-from mole.attacks.tools.blocks import Whitened, blocks_of, nearest_rotation, samples_of
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.attack import OUTSIDER, Attack, Finding
+from mole.attacks.tools.blocks import Whitened, nearest_rotation
+from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
 from mole.errors import MissingExtraError
 from mole.scheme.shapes import Array
 
-MOST_SIDE = 128  # a larger core takes more than some ten seconds
+MOST_SIDE = 128  # a larger core takes more than about ten seconds
 BLOCKS_PER_SIDE = 20
 MOST_BLOCKS = 20_000  # whose components are sought
 MOST_ROWS = 4096
@@ -33,7 +34,7 @@ AT_MOST_IMAGES = 256
 
 
 def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
-    """Rebuild images by independent components, where that does not take too long."""
+    """Rebuild images from independent components, unless that takes too long."""
     if view.block > MOST_SIDE:
         raise NotApplicableError(
             f"independent components of blocks of {view.block} elements take too long to find: "
@@ -51,15 +52,15 @@ def rebuild(view: OutsiderView, rng: np.random.Generator) -> Finding:
     ours, theirs = (_independent(some.blocks, rng) for some in (public, morphed))
     match, signs, misfit = _match(_profile(public.blocks, ours), _profile(morphed.blocks, theirs))
     rotation = ours.T @ (signs[:, np.newaxis] * theirs[match])
-    inverse = morphed.there @ rotation.T @ public.back
-    images = blocks_of(view, view.morphed[:AT_MOST_IMAGES]) @ inverse.astype(np.float32)
+    inverse = morphed.whiten @ rotation.T @ public.colour
+    images = view.to_blocks(view.morphed[:AT_MOST_IMAGES]) @ inverse.astype(np.float32)
     return Finding(
         words=(
             f"Blocks of {view.block} elements were taken apart into independent components, and each was "
             "matched with the one most like it in public images (typical difference "
             f"{misfit:.2f} standard deviations). The images are as good as these matches."
         ),
-        images=samples_of(view, images).astype(np.float32),
+        images=view.to_samples(images).astype(np.float32),
         facts={
             "q": view.block,
             "blocks, morphed": morphed.blocks.shape[0] * view.kappa,
@@ -72,7 +73,7 @@ def rebuild(view: OutsiderView, rng: np.random.Generator) -> Finding:
 def _enough(view: OutsiderView, samples: Array | None, what: str) -> Array:
     if samples is None:
         raise MissingInputError("there are no public images to compare the morphed data with")
-    blocks = blocks_of(view, samples[:MOST_ROWS])
+    blocks = view.to_blocks(samples[:MOST_ROWS])
     count, fewest = len(blocks) * view.kappa, BLOCKS_PER_SIDE * view.block
     if count < fewest:
         raise NotApplicableError(
@@ -83,7 +84,7 @@ def _enough(view: OutsiderView, samples: Array | None, what: str) -> Array:
 
 
 def _independent(blocks: Array, rng: np.random.Generator) -> Array:
-    """Directions, (q, q), along which whitened blocks are as independent as can be, one a row."""
+    """Directions, (q, q), along which whitened blocks are as independent as can be, one per row."""
     side = blocks.shape[-1]
     if side == 1:
         return np.ones((1, 1))
@@ -93,7 +94,7 @@ def _independent(blocks: Array, rng: np.random.Generator) -> Array:
         side, whiten="unit-variance", max_iter=ITERATIONS, tol=1e-3, random_state=int(rng.integers(1 << 31))
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns where it did not settle; the matches will tell
+        warnings.simplefilter("ignore")  # it warns if it did not settle, and the matches show that anyway
         solver.fit(rows[chosen].astype(np.float64))
     return nearest_rotation(np.asarray(solver.components_, np.float64))
 
@@ -109,7 +110,7 @@ def _fast_ica() -> Any:
 
 
 def _profile(blocks: Array, directions: Array) -> tuple[Array, Array, Array]:
-    """What can be told of each component: its distribution, and its mean and spread at each place."""
+    """What is known of each component: its distribution, and its mean and spread at each place."""
     components = blocks @ directions.T.astype(blocks.dtype)
     values = components.reshape(-1, len(directions))
     distribution = np.quantile(values[:: max(1, len(values) // MOST_BLOCKS)], QUANTILES, axis=0).T
@@ -130,8 +131,7 @@ def _match(
 
 def _squared(own: Array, found: Array) -> Array:
     """Mean squared difference of every row with every other."""
-    pairs = np.square(own[:, np.newaxis].astype(np.float64) - found[np.newaxis])
-    difference: Array = pairs.mean(axis=2)
+    difference: Array = cdist(own, found, "sqeuclidean") / own.shape[1]
     return difference
 
 

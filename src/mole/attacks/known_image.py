@@ -1,10 +1,10 @@
-"""One known image is enough: its patches and its features give the kernels, and those all other images."""
+"""One known image is enough: its patches and features give the kernels, and these every other image."""
 
 import numpy as np
 
-from mole.attacks.tools.attack import INJECTOR, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import INJECTOR, Attack, Finding
 from mole.attacks.tools.deconvolution import Deconvolution
-from mole.attacks.tools.views import InjectingView
+from mole.attacks.tools.views import InjectingView, NotApplicableError
 from mole.scheme.convolution import features_of
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Array, element_count, unroll
@@ -26,7 +26,7 @@ def run(view: InjectingView, rng: np.random.Generator) -> Finding:
         )
     used, (layer, rank) = needed, _learned_layer(view, needed)
     while rank < patch and used < min(len(view.known), MOST_EQUATIONS // positions):
-        used = min(len(view.known), 2 * used)  # the patches of dull images do not tell enough
+        used = min(len(view.known), 2 * used)  # dull images have patches that say too little
         layer, rank = _learned_layer(view, used)
     undo = Deconvolution.of(layer)
     images = "One known image" if used == 1 else f"{used} known images"
@@ -34,7 +34,7 @@ def run(view: InjectingView, rng: np.random.Generator) -> Finding:
     return Finding(
         words=(
             f"{images} gave the kernels in their secret order, {used * positions} equations for {patch} "
-            f"unknowns a channel. Undoing them gives {whole} every other image."
+            f"unknowns per channel. Undoing them gives {whole} every other image."
         ),
         images=undo(view.features(AT_MOST)),
         facts={
@@ -67,7 +67,7 @@ def _learned_layer(view: InjectingView, used: int) -> tuple[FirstLayer, int]:
 
 
 def _patches(view: InjectingView, used: int) -> Array:
-    """Patches of known images, one a row: (images x positions, patch elements)."""
+    """Patches of known images, one per row: (images x positions, patch elements)."""
     known = view.known[:used].astype(np.float64)
     if not view.geometry.kernel:
         return unroll(known)
@@ -86,7 +86,7 @@ ATTACK = Attack(
     run=run,
     source="this project: the paper asks for as many known pairs as an image has numbers",
     advice=(
-        "Let nobody who gets the delivery put images into the data, and leave out images that are public "
-        "or that the developer may own."
+        "Do not let anybody who gets the delivery put images into the data, and leave out images that are "
+        "public or that the developer may own."
     ),
 )

@@ -1,44 +1,40 @@
 """Known pairs of plain and morphed images, solved for the core itself (paper, equation 15).
 
-The paper asks for q pairs. The same core stands kappa times on the diagonal, so a pair gives kappa rows of
-equations, and ceil(q / kappa) pairs are enough. With fewer, the smallest solution shows the part of an
-image that known ones span. The augmented layer is not used.
+The paper asks for q pairs. The same core stands on the diagonal kappa times, so a pair gives kappa rows of
+equations, and ceil(q / kappa) pairs are enough. With fewer, the smallest solution shows as much of an image
+as the known ones span. The augmented layer is not used.
 """
 
 import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
 
 from mole.analysis import counted_pairs, published_pairs
-from mole.attacks.tools.attack import INJECTOR, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import INJECTOR, Attack, Finding
 from mole.attacks.tools.views import InjectingView
-from mole.scheme.shapes import Array, element_count
+from mole.scheme.shapes import Array, element_count, roll
 
 AT_MOST = 256
 MOST_EQUATIONS = 6144  # rows, hence the side of the matrix to factor
 ROUNDING = 1e-7  # of the morphed data's size: what 32 bits cannot hold of it
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 7 / 8, 1.0)
 HELD_OUT, MOST_HELD_OUT = 0.1, 32
-SOLVED = 0.05  # relative error on known pairs left aside, up to which the core counts as found
+SOLVED = 0.05  # relative error on known pairs set aside, up to which the core counts as found
 
 
 def run(view: InjectingView, rng: np.random.Generator) -> Finding:
-    """Solve for the inverse core, and measure how well that worked on known pairs left aside."""
-    if view.layout != "rows":
-        raise NotApplicableError(
-            f"blocks of the layout '{view.layout}' are not consecutive numbers of a row"
-        )
+    """Solve for the inverse core, and measure how well that worked on known pairs set aside."""
     elements = element_count(view.input_shape)
     sizes = {"input_elements": elements, "kappa": view.kappa}
     needed, published = counted_pairs(**sizes), published_pairs(**sizes)
     most = max(1, MOST_EQUATIONS // view.kappa)
-    plain, morphed = (_blocks(rows[:most], view.block) for rows in (view.known, view.known_morphed))
+    plain, morphed = (_blocks(view, rows[:most]) for rows in (view.known, view.known_morphed))
     pairs = len(plain) // view.kappa
     curve = _curve(plain, morphed, view.kappa)
-    rebuilt = _Solution(plain, morphed)(_blocks(view.morphed[:AT_MOST], view.block))
+    rebuilt = _Solution(plain, morphed)(_blocks(view, view.morphed[:AT_MOST]))
     error = curve[-1]["error"] if curve else None
     return Finding(
         words=_words(pairs, needed, published, error),
-        images=rebuilt.astype(np.float32).reshape(-1, *view.input_shape),
+        images=roll(view.cut.to_rows(rebuilt.astype(np.float32)), view.input_shape),
         facts={
             "pairs": pairs,
             "pairs that determine the core": needed,
@@ -49,7 +45,7 @@ def run(view: InjectingView, rng: np.random.Generator) -> Finding:
 
 
 class _Solution:
-    """Unmorphs blocks as known pairs tell: t T^T (T T^T)^-1 D, the smallest solution of T X = D.
+    """Unmorphs blocks by known pairs: t T^T (T T^T)^-1 D, the smallest solution of T X = D.
 
     The factor of the first n rows is a corner of the factor of all, so a curve over n costs one factor.
     """
@@ -72,7 +68,7 @@ class _Solution:
 
 
 def _curve(plain: Array, morphed: Array, kappa: int) -> list[dict[str, float]]:
-    """Relative error on pairs left aside, against the number of the others that were used."""
+    """Relative error on pairs set aside, against the number of the others that were used."""
     pairs = len(plain) // kappa
     aside = min(MOST_HELD_OUT, round(HELD_OUT * pairs) or 1)
     used = pairs - aside
@@ -95,16 +91,16 @@ def _words(pairs: int, needed: int, published: int, error: float | None) -> str:
     known = f"{pairs} known pair{'s' * (pairs != 1)} of plain and morphed images"
     counts = f"{needed} determine the core, and the paper asks for {published}"
     if error is None:
-        return f"The core was solved for from {known}; {counts}. None was left to measure the error with."
+        return f"The core was solved for from {known}; {counts}. None was left over to measure the error."
     if pairs < needed:
-        found = "do not determine the core, but show what of other images they span"
+        found = "do not determine the core, but show as much of other images as they span"
     else:
         found = "gave the core" if error <= SOLVED else "did not give the core"
-    return f"{known} {found}: on pairs left aside the error is {100 * error:.2g} % ({counts})."
+    return f"{known} {found}: on pairs set aside the error is {100 * error:.2g} % ({counts})."
 
 
-def _blocks(rows: Array, side: int) -> Array:
-    return np.ascontiguousarray(rows.reshape(-1, side), dtype=np.float64)
+def _blocks(view: InjectingView, samples: Array) -> Array:
+    return np.ascontiguousarray(view.cut.to_blocks(samples), dtype=np.float64)
 
 
 ATTACK = Attack(
@@ -115,7 +111,7 @@ ATTACK = Attack(
     run=run,
     source="the paper's D-T pair attack, with the pairs counted anew",
     advice=(
-        "Let nobody who gets the delivery put images into the data, and use kappa = 1: the number of pairs "
-        "that it takes falls with the square of kappa."
+        "Do not let anybody who gets the delivery put images into the data, and use kappa = 1: the number "
+        "of pairs it takes falls with the square of kappa."
     ),
 )

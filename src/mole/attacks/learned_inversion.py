@@ -2,7 +2,7 @@
 
 A first layer with a stride, few channels or a narrow Linear layer loses part of each image, and least
 squares leaves that part blank. But images of one kind resemble each other: a small network, trained on
-public images run through the developer's own layer, fills the blanks in. Needs PyTorch.
+public images that went through the developer's own layer, fills in the blanks. Needs PyTorch.
 """
 
 import math
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mole.attacks.tools.attack import DEVELOPER, Attack, Finding, MissingInputError, NotApplicableError
+from mole.attacks.tools.attack import DEVELOPER, Attack, Finding
 from mole.attacks.tools.channel_order import find_order
 from mole.attacks.tools.deconvolution import Deconvolution
-from mole.attacks.tools.views import DeveloperView
+from mole.attacks.tools.views import DeveloperView, MissingInputError, NotApplicableError
 from mole.errors import MissingExtraError
 from mole.scheme.convolution import features_of
 from mole.scheme.shapes import Array, Shape
@@ -45,18 +45,15 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
             "gives it exactly"
         )
     found = find_order(view, rng)
-    shuffled = view.features(AT_MOST)
-    features = np.empty_like(shuffled)
-    features[:, found.order] = shuffled
     decoder = Decoder(view.public[:MOST_PUBLIC].astype(np.float32), undo, rng)
     return Finding(
         words=(
             f"The features hold {undo.rank} of the {undo.elements} numbers of an image. A small network "
             f"trained for {decoder.seconds:.0f} seconds on {decoder.images} public images filled in the "
-            f"rest: on public images left aside its error is {decoder.error:.2f} of their standard "
+            f"rest: on public images set aside its error is {decoder.error:.2f} of their standard "
             f"deviation, where least squares has {decoder.plain_error:.2f}."
         ),
-        images=decoder(features),
+        images=decoder(view.features_in_order(found.order, AT_MOST)),
         channel_order=found.order,
         facts={
             "order found by": found.method,
@@ -76,7 +73,7 @@ class Decoder:
     Attributes:
         images: how many it learned from.
         steps, seconds: how long.
-        error, plain_error: with and without the correction, on images left aside, over their deviation.
+        error, plain_error: with and without the correction, on images set aside, over their deviation.
     """
 
     def __init__(self, public: Array, undo: Deconvolution, rng: np.random.Generator) -> None:
@@ -113,7 +110,7 @@ class Decoder:
         return np.asarray(images * self._scale + self._middle, np.float32)
 
     def _inputs(self, features: Array) -> "tuple[Tensor, Tensor]":
-        """What the network sees: features, and what least squares makes of them, both of even size."""
+        """What the network sees: features, and what least squares makes of them, both on the same scale."""
         torch = _torch()
         coarse = (self._undo(features) - self._middle) / self._scale
         even = (features - self._feature_middle) / self._feature_scale

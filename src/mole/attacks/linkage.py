@@ -1,9 +1,9 @@
-"""What morphed rows tell of each other: which are the same image, which are alike, which parts stand out.
+"""What morphed rows say about each other: which are the same image, which are alike, which parts stand out.
 
 The same core morphs every row, so the same image becomes the same row, whatever the core. An orthogonal
 core keeps all distances: rows that lie near each other are images that lie near each other. It keeps the
 length of every block as well, which with kappa > 1 is how much there is to see in that part of the image. A
-whitened core keeps neither, but what it makes of them still goes along with the truth a little.
+whitened core keeps neither, but what it makes of them still correlates with the truth a little.
 """
 
 import numpy as np
@@ -12,9 +12,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import pdist, squareform
 
-from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, NotApplicableError
-from mole.attacks.tools.blocks import blocks_of, samples_of
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.attack import OUTSIDER, Attack, Finding
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array, unroll
 
 Indices = npt.NDArray[np.intp]
@@ -22,7 +21,7 @@ Indices = npt.NDArray[np.intp]
 COMPARED = 512  # rows whose distances are claimed
 AT_MOST_MAPS = 256
 SAME = 1e-4  # a distance below this share of a row's length is rounding
-SHADOWS, STEPS = 8, 32  # numbers by which rows are sorted out, and how far along the sorted rows one looks
+SHADOWS, STEPS = 8, 32  # projections that tell rows apart, and how many sorted neighbours are compared
 SAME_SPREAD = 0.1  # quartiles of distances that differ by less are taken for the same
 
 
@@ -81,19 +80,22 @@ def same_rows(rows: Array, rng: np.random.Generator) -> list[tuple[int, ...]]:
 
 
 def _near(rows: Array, first: Indices, second: Indices, distance: float) -> npt.NDArray[np.bool_]:
-    """Which of some pairs of rows lie near each other."""
+    """Which pairs of rows lie near each other."""
     parts = [slice(at, at + 1024) for at in range(0, len(first), 1024)]
     apart = [np.linalg.norm(rows[first[part]] - rows[second[part]], axis=1) for part in parts]
     return np.concatenate([np.empty(0), *apart]) <= distance
 
 
 def _block_lengths(view: OutsiderView) -> Array | None:
-    """Each sample's block lengths, painted where the blocks are; None where that shows no layout."""
-    if view.layout != "rows" or len(view.input_shape) < 2:
+    """Each sample's block lengths, painted where the blocks lie; None if that shows nothing."""
+    if len(view.input_shape) < 2:
         return None
-    blocks = blocks_of(view, view.morphed[:AT_MOST_MAPS])
+    try:
+        blocks = view.to_blocks(view.morphed[:AT_MOST_MAPS])
+    except NotApplicableError:  # nobody knows where the blocks lie; rows can be compared all the same
+        return None
     lengths = np.linalg.norm(blocks, axis=2, keepdims=True) / np.sqrt(view.block)
-    painted = samples_of(view, np.broadcast_to(lengths, blocks.shape))
+    painted = view.to_samples(np.broadcast_to(lengths, blocks.shape))
     grid = tuple(range(2, painted.ndim))
     return None if np.allclose(painted, painted.mean(axis=grid, keepdims=True)) else painted
 
@@ -106,11 +108,11 @@ def _quartiles(distances: Array) -> Array:
 def _words(pairs: int, rows: int, spread: Array, usual: Array | None, has_maps: bool) -> str:
     same = f"{pairs} pairs of the {rows} rows are the same image twice; no core hides that."
     if usual is None:
-        told = "An orthogonal core would also keep distances: near rows would be images that are alike"
+        told = "An orthogonal core would also keep distances: near rows would be similar images"
     elif np.abs(spread / np.maximum(usual, 1e-12) - 1).max() < SAME_SPREAD:
-        told = "Distances are as those of public images, so the core keeps them: near rows are images alike"
+        told = "Distances are like those of public images, so the core keeps them: near rows are alike"
     else:
-        told = "Distances are not as those of public images: the core hides them, or the images differ"
+        told = "Distances are not like those of public images: the core hides them, or the images differ"
     parts = ", and the length of a block shows how much there is to see in that part of the image."
     return f"{same} {told}{parts if has_maps else '.'}"
 

@@ -1,25 +1,28 @@
 """What morphed data alone shows to somebody with public images of the same kind: its principal components.
 
 Morphing turns the directions in which images vary most, but hardly changes how much they vary along them:
-by nothing for an orthogonal core, by a few per cent for a random one. So the strongest direction of the
+not at all for an orthogonal core, by a few per cent for a random one. So the strongest direction of the
 morphed data is the strongest direction of images, the second the second, and so on: brightness, colour,
 what is dark on the left and light on the right. A whitened core with kappa = 1 makes all directions equally
-strong, and leaves no order.
+strong, so that they cannot be ranked.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mole.attacks.tools.attack import OUTSIDER, Attack, Finding, MissingInputError, NotApplicableError
-from mole.attacks.tools.principal import Components, leading_components
-from mole.attacks.tools.views import OutsiderView
+from mole.attacks.tools.attack import OUTSIDER, Attack, Finding
+from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
+from mole.errors import MissingExtraError
 from mole.scheme.shapes import Array, roll, unroll
 
 COMPONENTS = 10
-FOR_SIGNS = 20  # further ones help to tell the signs of the first
+FOR_SIGNS = 20  # more than are used: the others help to find the signs
 FEWEST_ROWS = 100  # with fewer, chance decides which direction is the strongest
 AT_MOST_ROWS = 20_000
 FLAT = 1.5  # the strongest direction over the twentieth, below which ranks are mere chance
 AT_MOST_IMAGES = 256
+OVERSAMPLING, ROUNDS = 20, 5  # of the randomised decomposition
 
 
 def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
@@ -49,6 +52,51 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
             "strongest over last direction, public": round(float(steepness[1]), 2),
         },
     )
+
+
+class Components(NamedTuple):
+    """The strongest directions of rows.
+
+    Attributes:
+        mean: of the rows, (elements,).
+        variances: along each direction, the largest first, (c,).
+        directions: unit vectors, (c, elements).
+        coefficients: how far each row goes from the mean along each direction, (n, c).
+    """
+
+    mean: Array
+    variances: Array
+    directions: Array
+    coefficients: Array
+
+
+def leading_components(rows: Array, count: int, rng: np.random.Generator) -> Components:
+    """The leading principal components of rows, (n, elements).
+
+    >>> rng = np.random.default_rng(0)
+    >>> rows = rng.normal(size=(500, 40)) * ([9.0, 5.0, 3.0] + [0.1] * 37)
+    >>> leading_components(rows, 3, rng).variances.round(-1).tolist()
+    [80.0, 20.0, 10.0]
+    """
+    mean = rows.mean(axis=0, dtype=np.float64)
+    centred = rows - mean.astype(rows.dtype)
+    _, singular, directions = _randomized_svd()(
+        centred, count, n_oversamples=OVERSAMPLING, n_iter=ROUNDS,
+        power_iteration_normalizer="QR", random_state=int(rng.integers(1 << 31)),
+    )  # fmt: skip
+    variances = np.square(singular.astype(np.float64)) / len(rows)
+    coefficients = (centred @ directions.T).astype(np.float64)
+    return Components(mean, variances, directions.astype(np.float64), coefficients)
+
+
+def _randomized_svd() -> Any:
+    try:
+        from sklearn.utils.extmath import randomized_svd  # noqa: PLC0415  (a second to load)
+    except ImportError:
+        raise MissingExtraError(
+            "principal components need scikit-learn: pip install 'morphed-learning[audit]'"
+        ) from None
+    return randomized_svd
 
 
 def _rows(samples: Array | None, what: str) -> Array:

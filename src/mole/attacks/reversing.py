@@ -1,8 +1,8 @@
 """Aug-Conv reversing: solve C^ac = M^-1 C P for the inverse core (paper, equations 11 to 14).
 
-The paper takes the order of channels for one more unknown and counts. Tried as it describes it, with the
-channels as they come, no core fits. With the order found, the equations are linear and solve. Who has
-the inverse core needs no features: it unmorphs every image, past and future, of this key.
+The paper counts the order of channels as one more unknown. Tried as described there, with the channels as
+they come, no core fits. Once the order is found, the equations are linear and can be solved. Whoever has
+the inverse core needs no features: it unmorphs every image of this key, past and future.
 """
 
 from typing import Any
@@ -15,10 +15,10 @@ from mole.analysis import (
     published_equations,
     published_unknowns,
 )
-from mole.attacks.tools.attack import DEVELOPER, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import DEVELOPER, Attack, Finding
 from mole.attacks.tools.channel_order import FoundOrder, find_order
-from mole.attacks.tools.inverse_core import CoreEquations
-from mole.attacks.tools.views import DeveloperView
+from mole.attacks.tools.deconvolution import CoreEquations
+from mole.attacks.tools.views import DeveloperView, NotApplicableError
 from mole.scheme.shapes import element_count
 
 AT_MOST = 256
@@ -28,20 +28,15 @@ SOLVED = 0.03  # share of the augmented layer left unexplained, up to which it i
 
 def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
     """Solve with the order assumed, then with the order found."""
-    if view.layout != "rows":
-        raise NotApplicableError(
-            f"blocks of the layout '{view.layout}' are not consecutive numbers of a row"
-        )
-    equations = CoreEquations.of(view.layer, view.kappa)
+    equations = CoreEquations.of(view.layer, view.cut)
     as_they_come = np.arange(view.layer.channels)
     sample = np.sort(rng.choice(equations.side, min(SAMPLED, equations.side), replace=False))
-    assumed = equations.residual(view.augmented, as_they_come, sample)
+    assumed = equations.residual(view, as_they_come, sample)
     found = _order(view, rng)
     order = as_they_come if found is None else found.order
-    left = None if found is None else equations.residual(view.augmented, order, sample)
-    inverse = equations.solve(view.augmented, order, np.arange(equations.side))
-    blocks = view.morphed[:AT_MOST].reshape(-1, equations.side)
-    images = (blocks @ inverse.astype(np.float32)).reshape(-1, *view.input_shape)
+    left = None if found is None else equations.residual(view, order, sample)
+    inverse = equations.solve(view, order, np.arange(equations.side)).astype(np.float32)
+    images = view.to_samples(view.to_blocks(view.morphed[:AT_MOST]) @ inverse)
     return Finding(
         words=_words(equations, assumed, left),
         images=images.astype(np.float32),
@@ -111,7 +106,7 @@ ATTACK = Attack(
     run=run,
     source="the paper's Aug-Conv reversing attack, as described, and with the order of channels found",
     advice=(
-        "Use a key for one developer only: who solved it once unmorphs everything else made with it. Use "
-        "kappa = 1: with more, the core can be solved for even where features do not hold the images."
+        "Use a key for one developer only: whoever solves it once unmorphs everything else made with it. "
+        "Use kappa = 1: with more, the core can be solved for even where features do not hold the images."
     ),
 )

@@ -12,22 +12,22 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mole.attacks.tools.attack import COLOURS, THIEF, Attack, Finding, NotApplicableError
+from mole.attacks.tools.attack import COLOURS, THIEF, Attack, Finding
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.row_space import Window, delivered_space, find_window, published_space
-from mole.attacks.tools.views import DeliveryView, LayerGeometry
+from mole.attacks.tools.views import DeliveryView, LayerGeometry, NotApplicableError
 from mole.scheme.shapes import Array, element_count
 
 AT_MOST = 256
 MARGINS = (3, 2, 1)  # how much longer than the kernel the window is: the more, the surer
-CLEAR = 3.0  # how many times further from the row space than the last kernel anything else must be
+CLEAR = 3.0  # everything else must be this many times further from the row space than the last kernel
 
 
 class Kernels(NamedTuple):
     """Kernels found, (channels, input channels, *kernel), and how clear-cut they are.
 
-    `inside` and `outside` tell how far the last kernel and the next best candidate are from the row space,
-    as shares of their length.
+    `inside` and `outside` are the distances of the last kernel and of the next best candidate from the row
+    space, as shares of their length.
     """
 
     weight: Array
@@ -80,7 +80,7 @@ def find_kernels(view: DeliveryView, rng: np.random.Generator) -> Kernels:
     if beyond < CLEAR * max(inside, 1e-9):
         raise NotApplicableError(
             f"the row space should hold the shifted copies of {colours} kernels, and where these end does "
-            f"not show (the last lies {inside:.1g} outside of it, the next {beyond:.1g}): the kernels have "
+            f"not show (the last lies {inside:.1g} outside it, the next {beyond:.1g}): the kernels have "
             "zeros at their edges, or depend on one another, or the layer is stored too coarsely"
         )
     weight = vectors[:, :colours].T.reshape(colours, channels, *geometry.kernel)
@@ -136,7 +136,7 @@ ATTACK = Attack(
     run=run,
     source="this project: keeping the first layer's weights secret protects nothing",
     advice=(
-        "Keep a delivery away from others: who has all of it needs neither key nor weights. A stride of "
-        "two or more stops this way of undoing it; a developer who knows its own layer has another."
+        "Keep a delivery away from others: whoever has all of it needs neither key nor weights. A stride "
+        "of two or more stops this way of undoing it; a developer who knows its own layer has another."
     ),
 )

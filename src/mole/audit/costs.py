@@ -11,7 +11,8 @@ from mole.audit.subject import Subject
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.convolution import features_of
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.shapes import Array, block_size, unroll
+from mole.scheme.layouts import Layout
+from mole.scheme.shapes import Array
 
 SAMPLES, ROUNDS = 64, 3
 
@@ -45,8 +46,8 @@ def _cost(figure: Figure, measured: str | None) -> Cost:
 def _measured(subject: Subject, layer: FirstLayer, augmented: AugmentedLayer) -> dict[str, str]:
     """Milliseconds an image of the two products, on this machine; bytes of the layer."""
     batch = np.ascontiguousarray(subject.morphed[:SAMPLES], np.float32)
-    core = np.eye(block_size(subject.input_shape, subject.kappa), dtype=np.float32)
-    blocks = unroll(batch).reshape(-1, len(core))
+    layout = Layout.of(subject.layout, subject.input_shape, subject.kappa)
+    core, blocks = np.eye(layout.block, dtype=np.float32), layout.to_blocks(batch)
     morph, plain, dense = (
         _milliseconds(work, len(batch))
         for work in (
@@ -58,8 +59,8 @@ def _measured(subject: Subject, layer: FirstLayer, augmented: AugmentedLayer) ->
     return {
         "provider macs": f"{morph:.2g} ms an image",
         "developer macs": f"{dense:.2g} ms an image, where the plain layer takes {plain:.2g}",
-        "layer elements": f"{augmented.matrix.nbytes / 1e6:,.0f} MB",
-        "data share": f"{augmented.matrix.nbytes / subject.morphed.nbytes:.2f} times these rows as float32",
+        "layer elements": f"{augmented.nbytes / 1e6:,.0f} MB",
+        "data share": f"{augmented.nbytes / subject.morphed.nbytes:.2f} times these rows as float32",
     }
 
 

@@ -16,6 +16,7 @@ from mole.audit.pictures import line_plot, picture
 from mole.audit.report import Plot
 from mole.errors import ParameterError
 from mole.scheme.cores import orthogonal_core
+from mole.scheme.layouts import Layout
 from mole.scheme.morphing import Morphing
 from mole.scheme.shapes import Array, block_size, element_count, valid_kappas
 
@@ -47,9 +48,9 @@ def with_new_cores(rng: np.random.Generator) -> Morph:
     """A way to morph one image with any kappa, by an orthogonal core that is made up on the spot."""
 
     def morph(image: Array, kappa: int) -> Array:
-        side = block_size(image.shape, kappa)
-        core = orthogonal_core(rng.standard_normal((side, side)))
-        (morphed,) = Morphing(image.shape, kappa, core).morph(image[np.newaxis])
+        layout = Layout.of("rows", image.shape, kappa)
+        core = orthogonal_core(rng.standard_normal((layout.block, layout.block)))
+        (morphed,) = Morphing(layout, core).morph(image[np.newaxis])
         return np.asarray(morphed)
 
     return morph

@@ -10,8 +10,8 @@ import numpy as np
 from mole._version import __version__
 from mole.analysis import LayerSizes, Setting, figures_of
 from mole.attacks import ATTACKS
-from mole.attacks.tools.attack import Attack, Finding, MissingInputError, NotApplicableError
-from mole.attacks.tools.views import DeliveryView
+from mole.attacks.tools.attack import Attack, Finding
+from mole.attacks.tools.views import DeliveryView, MissingInputError, NotApplicableError
 from mole.audit.costs import costs_of
 from mole.audit.pictures import can_be_shown, picture, stretched
 from mole.audit.report import (

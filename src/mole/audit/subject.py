@@ -6,8 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from mole.attacks.tools.attack import MissingInputError, NotApplicableError
-from mole.attacks.tools.views import DeliveryView, DeveloperView, InjectingView, LayerGeometry, OutsiderView
+from mole.attacks.tools.views import (
+    DeliveryView,
+    DeveloperView,
+    InjectingView,
+    LayerGeometry,
+    MissingInputError,
+    NotApplicableError,
+    OutsiderView,
+)
 from mole.audit.scoring import Truth
 from mole.exchange.encoding import Encoding, check_dtype
 from mole.provider.keys import MorphKey

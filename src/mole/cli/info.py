@@ -123,8 +123,8 @@ def _augmented_facts(layer: AugmentedLayer) -> dict[str, Any]:
         "kappa": layer.kappa,
         "layout": layer.layout,
         "bias": layer.bias is not None,
-        "dtype": layer.matrix.dtype.name,
-        "bytes": layer.matrix.nbytes,
+        "dtype": layer.dtype.name,
+        "bytes": layer.nbytes,
         "key fingerprint": layer.key_fingerprint,
         **_normalisation_facts(layer.normalisation),
     }

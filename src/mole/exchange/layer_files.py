@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from mole.errors import LayerFileError, MoleError, ShapeError
-from mole.scheme.augmented import DTYPES, AugmentedLayer
+from mole.scheme.augmented import STORED_DTYPES, AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.morphing import LAYOUTS, narrow
+from mole.scheme.layouts import LAYOUTS
+from mole.scheme.morphing import narrow
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array
 from mole.storage.checked import load_checked, read_metadata, save_checked, write_checked
@@ -78,8 +79,10 @@ def _contents(
         raise LayerFileError(f"{path}: a {type(layer).__name__} is no layer; a key is saved with key.save")
     else:
         form, weight, fields = AUGMENTED_LAYER, layer.matrix, _augmented_layer_fields(layer)
-    if weight.dtype.name not in DTYPES:
-        raise LayerFileError(f"{path}: a layer is stored as {' or '.join(DTYPES)}, not {weight.dtype}")
+    if weight.dtype.name not in STORED_DTYPES:
+        raise LayerFileError(
+            f"{path}: a layer is stored as {' or '.join(STORED_DTYPES)}, not {weight.dtype}"
+        )
     tensors = {"weight": weight}
     if layer.bias is not None:
         tensors["bias"] = narrow(layer.bias, weight.dtype)
@@ -107,7 +110,7 @@ def _check_form(path: Path) -> str:
 
 def _check_numbers(tensors: Mapping[str, Array]) -> None:
     for tensor in tensors.values():
-        if tensor.dtype.name not in DTYPES:
+        if tensor.dtype.name not in STORED_DTYPES:
             raise ValueError("unexpected number type")
         for start in range(0, len(tensor), ROWS_AT_ONCE):
             if not np.isfinite(tensor[start : start + ROWS_AT_ONCE]).all():

@@ -1,4 +1,4 @@
-"""What a first layer would let the developer see: a look at it before it is augmented.
+"""What a first layer would let the developer see: a look before it is augmented.
 
 The augmented layer gives the developer the layer's features of every image, and features of a convolution
 are filtered images. A developer who means harm can also ask for a layer that simply copies pixels.
@@ -12,7 +12,7 @@ from mole.scheme.convolution import features_of
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Array, Shape
 
-COPIES = 0.95  # share of a kernel's weight in one tap, from which on it hands pixels through
+COPIES = 0.95  # share of a kernel's weight in one tap, above which it passes pixels through
 RANK_TOLERANCE = 1e-4
 
 
@@ -23,7 +23,7 @@ class Review:
     Attributes:
         features: the layer's features, (n, channels, *grid).
         rebuilt: the images as anybody can rebuild them from the features, (n, *input_shape).
-        correlation: how well they match the images, 1 being perfectly.
+        correlation: how well they match the images, 1 being perfect.
         looks_like_image: the best correlation of a single feature map with the grey image; None where
             features have another size.
         copying: output channels that copy one pixel each.
@@ -50,14 +50,14 @@ class Review:
             )
         if self.rank == self.patch:
             words.append(
-                "its features pin down every pixel: who puts the channels in order can rebuild the images "
-                f"(correlation {self.correlation:.2f})"
+                "its features pin down every pixel: whoever puts the channels in order can rebuild the "
+                f"images (correlation {self.correlation:.2f})"
             )
         else:
             words.append(
                 f"its features pin down {self.rank} of {self.patch} numbers of each patch: rebuilt images "
                 f"correlate {self.correlation:.2f} with the originals, and solving for whole images "
-                "gives more (`mole audit --layer` tells how much)"
+                "gives more (an audit with this layer measures how much)"
             )
         if self.looks_like_image is not None:
             words.append(
@@ -88,7 +88,11 @@ def review_layer(layer: FirstLayer, plain: Array) -> Review:
 
 
 def rebuild(layer: FirstLayer, features: Array) -> Array:
-    """Images from features: every patch by the pseudo-inverse of the kernels, overlaps averaged."""
+    """Images from features: every patch by the pseudo-inverse of the kernels, overlaps averaged.
+
+    That is quick at any size and needs NumPy only. An attacker who solves for whole images, as
+    `mole.attacks.tools.deconvolution` does, gets at least as much.
+    """
     kernels = layer.ungrouped_weight.reshape(layer.channels, -1).astype(np.float64)
     flat = features.reshape(len(features), layer.channels, -1).astype(np.float64)
     if layer.bias is not None:

@@ -1,14 +1,14 @@
 """The augmented layer: M^-1 C with shuffled channels (paper, section 3.3).
 
-Row i of M^-1 C is the first layer's linear part run on row i of M^-1 seen as an image. So the layer is
-built by convolving M^-1, in chunks, on every core of the machine, and C never exists in memory.
+Row i of M^-1 C is what the first layer's linear part makes of row i of M^-1, seen as an image. So the layer
+is built by convolving M^-1, in chunks, on every processor of the machine, and C never exists in memory.
 """
 
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,13 @@ import numpy.typing as npt
 from mole.errors import ParameterError, ShapeError
 from mole.scheme.convolution import Convolution, add_bias
 from mole.scheme.first_layer import FirstLayer
+from mole.scheme.layouts import Indices, Layout, LayoutName
 from mole.scheme.morphing import Morphing, narrow
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import (
     Array,
     FloatType,
     Shape,
-    block_size,
     check_floats,
     check_shape,
     element_count,
@@ -30,7 +30,8 @@ from mole.scheme.shapes import (
 )
 
 LayerDtype = Literal["float32", "float16"]
-DTYPES = ("float32", "float16", "float64")
+LAYER_DTYPES: tuple[LayerDtype, ...] = get_args(LayerDtype)
+STORED_DTYPES = (*LAYER_DTYPES, "float64")  # what a layer file may hold; 64 bits are for experiments
 FINGERPRINT = re.compile(r"[0-9a-f]{32}")
 
 
@@ -53,14 +54,14 @@ class AugmentedLayer:
     input_shape: Shape
     output_shape: Shape
     kappa: int
-    layout: str
+    layout: LayoutName
     key_fingerprint: str
     normalisation: Normalisation | None = None
 
     def __post_init__(self) -> None:
         for name in ("input_shape", "output_shape"):
             object.__setattr__(self, name, check_shape(getattr(self, name)))
-        block_size(self.input_shape, self.kappa)
+        Layout.of(self.layout, self.input_shape, self.kappa)  # refuses a kappa or a layout that cannot be
         expected = (element_count(self.input_shape), element_count(self.output_shape))
         if self.matrix.shape != expected:
             raise ShapeError(
@@ -70,7 +71,30 @@ class AugmentedLayer:
         if self.bias is not None and self.bias.shape != self.output_shape[:1]:
             raise ShapeError(f"a bias of shape {self.bias.shape} does not fit {self.output_shape}")
         if not FINGERPRINT.fullmatch(self.key_fingerprint):
-            raise ParameterError("a key's fingerprint has 32 hexadecimal digits, and this one has not")
+            raise ParameterError("a key's fingerprint has 32 hexadecimal digits, and this one does not")
+
+    @property
+    def elements(self) -> int:
+        """Elements of a sample: rows of the matrix."""
+        return len(self.matrix)
+
+    @property
+    def dtype(self) -> FloatType:
+        """What its numbers are stored as."""
+        return self.matrix.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that its numbers take, the bias aside."""
+        return self.matrix.nbytes
+
+    def rows(self, indices: Indices) -> Array:
+        """Some rows of the matrix, (rows, output elements): what single input elements add to features."""
+        return self.matrix[indices]
+
+    def columns(self, indices: Indices) -> Array:
+        """Some columns of the matrix, (input elements, columns): what output elements are made of."""
+        return self.matrix[:, indices]
 
     def features(self, morphed: Array) -> Array:
         """Features of morphed samples, (b, *input_shape) to (b, *output_shape): the reference in NumPy."""
@@ -88,10 +112,11 @@ def build_augmented_layer(
 ) -> AugmentedLayer:
     """Augment a first layer: output channel c shows what the first layer's channel_order[c] shows."""
     stored = _stored_type(dtype)
-    if layer.input_shape != morphing.input_shape:
+    layout = morphing.layout
+    if layer.input_shape != layout.input_shape:
         raise ShapeError(
             f"the first layer takes samples of shape {layer.input_shape} "
-            f"and the key morphs {morphing.input_shape}: make a key for this layer"
+            f"and the key morphs {layout.input_shape}: make a key for this layer"
         )
     matrix = _convolved_inverse(layer, morphing, channel_order, stored)
     bias = None if layer.bias is None else narrow(layer.bias[channel_order], stored)
@@ -100,8 +125,8 @@ def build_augmented_layer(
         bias=bias,
         input_shape=layer.input_shape,
         output_shape=layer.output_shape,
-        kappa=morphing.kappa,
-        layout=morphing.layout,
+        kappa=layout.kappa,
+        layout=layout.name,
         key_fingerprint=key_fingerprint,
         normalisation=layer.normalisation,
     )
@@ -112,8 +137,8 @@ def _stored_type(dtype: npt.DTypeLike) -> FloatType:
         stored = np.dtype(dtype)
     except TypeError:
         stored = None
-    if stored is None or stored.name not in DTYPES:
-        raise ParameterError(f"an augmented layer is stored as {' or '.join(DTYPES)}, not {dtype}")
+    if stored is None or stored.name not in STORED_DTYPES:
+        raise ParameterError(f"an augmented layer is stored as {' or '.join(STORED_DTYPES)}, not {dtype}")
     return cast(FloatType, stored)
 
 

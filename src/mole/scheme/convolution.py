@@ -1,7 +1,7 @@
 """Runs a first layer in NumPy, as fast as matrix products allow.
 
 `np.matmul` releases the interpreter's lock, so several threads can each run a `Convolution` of
-their own: the weight is shared, and the buffers, sized for the cache, are made once for each.
+their own: they share the weight, and each has its own buffers, made once and sized for the cache.
 """
 
 import copy
@@ -16,7 +16,7 @@ from mole.scheme.shapes import Array, Shape, element_count, unroll
 
 # Columns gathered at a time: about what a core's second-level cache holds.
 BUFFER_BYTES = 1_500_000
-# Output positions a product: small enough for BLAS to keep the product on the calling thread.
+# Output positions per product: few enough for BLAS to keep the product on the calling thread.
 POSITIONS_PER_PRODUCT = 256
 
 
@@ -74,7 +74,7 @@ class Convolution:
         return out
 
     def _convolve(self, rows: Array, out: Array) -> None:
-        """One product of weight and gathered windows a block of output positions."""
+        """One product of the weight and the gathered windows for each run of output positions."""
         layer, count = self._layer, len(rows)
         inner = tuple(
             slice(before, before + side)

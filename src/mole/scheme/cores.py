@@ -1,15 +1,15 @@
 """Cores: the secret q x q matrix M' and its inverse (paper, section 3.2).
 
-"Random, invertible and without a zero" is not enough in floating point: the condition number
-decides how much of the features survives. So every core is checked for it when it is made.
+"Random, invertible and without a zero" is not enough in floating point: how much of the features
+survives depends on the condition number. So every core is checked for it when it is made.
 
-Each function here is given its randomness as a matrix of independent standard normal numbers:
-where those come from is the key's business.
+Each function here is given its randomness as a matrix of independent standard normal numbers. Where
+they come from is the key's business.
 """
 
 import math
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Literal, NoReturn, get_args
 
 import numpy as np
 
@@ -17,7 +17,8 @@ from mole.errors import CoreError
 from mole.scheme.shapes import Array
 from mole.scheme.whitening import SPECTRUM_FLOOR, Whitening
 
-CORE_KINDS = ("orthogonal", "whitened", "gaussian")
+CoreKind = Literal["orthogonal", "whitened", "gaussian"]
+CORE_KINDS: tuple[CoreKind, ...] = get_args(CoreKind)
 
 # A Gaussian matrix of side q has a condition number of a few q; one in sixteen exceeds this many.
 GAUSSIAN_CONDITION_PER_SIDE = 32.0
@@ -42,7 +43,7 @@ class Core:
         return _largest_singular_value(self.matrix) * _largest_singular_value(self.inverse)
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Core is secret and never pickled, because pickles lie in clear")
+        raise TypeError("a Core is secret and never pickled, because a pickle is not encrypted")
 
     def __repr__(self) -> str:
         return f"Core({self.size}x{self.size}, secret)"
@@ -70,7 +71,7 @@ def whitened_core(normal: Array, whitening: Whitening) -> Core:
 
 
 def gaussian_core(normal: Array) -> Core:
-    """The paper's core: independent normal elements, refused where inverting it would lose too much.
+    """The paper's core: independent normal elements, refused if inverting it would lose too much precision.
 
     Elements are scaled by 1/sqrt(q), so that morphed data keeps the scale of the plain data.
     """

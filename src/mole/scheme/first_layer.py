@@ -37,7 +37,7 @@ class FirstLayer:
         weight: (channels, input channels / groups, *kernel), or (channels, elements) for Linear.
         bias: (channels,), or None.
         input_shape: a sample's shape, (input channels, *grid); any shape for Linear.
-        stride, dilation: one number an axis of the grid.
+        stride, dilation: one number per axis of the grid.
         padding: zeros (before, after) each axis of the grid.
         groups: as in PyTorch.
         normalisation: what the network expects of its input, if the developer said so.
@@ -65,7 +65,7 @@ class FirstLayer:
         groups: int = 1,
         normalisation: Normalisation | None = None,
     ) -> "FirstLayer":
-        """A convolution; numbers stand for every axis, as in PyTorch."""
+        """A convolution; a single number applies to every axis, as in PyTorch."""
         axes = np.ndim(weight) - 2
         try:
             stride, dilation = _per_axis(stride, axes), _per_axis(dilation, axes)
@@ -195,7 +195,7 @@ def _padding_pairs(value: int | Shape | Padding, axes: int) -> Padding:
 
 
 def _whole(value: object) -> int:
-    """A whole number as a plain int; a number with a fraction, or no number, is a TypeError."""
+    """A whole number as a plain int; anything else is a TypeError."""
     return operator.index(value)  # type: ignore[arg-type]
 
 

@@ -1,7 +1,7 @@
 """The first layer as one matrix C, so that features = row vector times C (paper, section 3.1).
 
-This is for teaching, for tests and for the red team: the dense matrix of a CIFAR-size layer fills
-800 MB, and nothing that the provider or the developer runs needs it.
+This is for teaching, for tests and for the red team: at CIFAR size the dense matrix fills 800 MB, and
+nothing that the provider or the developer runs needs it.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +20,7 @@ Indices = npt.NDArray[np.int64]
 
 
 class Entries(NamedTuple):
-    """The entries of C that a kernel element fills: C[row, column] = value."""
+    """The entries of C that are not zero by construction: C[row, column] = value."""
 
     row: Indices
     column: Indices

@@ -1,7 +1,7 @@
 """Morph and unmorph: the block-diagonal product with M, without ever building M (paper, equation 2).
 
-M repeats the core kappa times on its diagonal, so multiplying a row vector by M is the same as
-cutting it into kappa blocks and multiplying each by the core: one matrix product for a whole batch.
+M repeats the core kappa times on its diagonal, so multiplying a sample by M is the same as cutting it into
+kappa blocks and multiplying each by the core: one matrix product for a whole batch.
 """
 
 from dataclasses import dataclass, field
@@ -11,34 +11,23 @@ import numpy as np
 
 from mole.errors import ShapeError
 from mole.scheme.cores import Core
-from mole.scheme.shapes import (
-    Array,
-    FloatType,
-    Shape,
-    block_size,
-    check_finite,
-    check_floats,
-    element_count,
-    rows_of,
-)
-
-LAYOUTS = ("rows",)
+from mole.scheme.layouts import Layout
+from mole.scheme.shapes import Array, FloatType, check_finite, check_floats, rows_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Morphing:
-    """A core at work on samples of one shape. It undoes morphing, so it is as secret as the key."""
+    """A core at work on samples cut into blocks. It undoes morphing, so it is as secret as the key."""
 
-    input_shape: Shape
-    kappa: int
+    layout: Layout
     core: Core
-    layout: str = "rows"
     _casts: dict[tuple[str, FloatType], Array] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        size = block_size(self.input_shape, self.kappa)
-        if self.core.size != size:
-            raise ShapeError(f"the core has side {self.core.size}, and this input needs {size}")
+        if self.core.size != self.layout.block:
+            raise ShapeError(
+                f"the core has side {self.core.size}, and blocks of this input {self.layout.block}"
+            )
 
     def morph(self, batch: Array) -> Array:
         """Morphed data from plain data, in the batch's own shape and dtype."""
@@ -50,22 +39,16 @@ class Morphing:
 
     def inverse_rows(self, start: int, stop: int, *, dtype: FloatType) -> Array:
         """Rows `start` to `stop` of M^-1: (stop - start, elements)."""
-        inverse = self._cast("inverse", dtype)
-        if self.kappa == 1:
-            return inverse[start:stop]
-        rows = np.zeros((stop - start, element_count(self.input_shape)), dtype)
-        for index in range(start, stop):
-            block, row = divmod(index, self.core.size)
-            rows[index - start, block * self.core.size : (block + 1) * self.core.size] = inverse[row]
-        return rows
+        return self.layout.inverse_rows(self._cast("inverse", dtype), start, stop)
 
     def _multiply(self, batch: Array, which: str) -> Array:
         compute = compute_dtype(check_floats(batch).dtype)
-        rows = check_finite(rows_of(batch, self.input_shape))  # one bad element would spread over its block
-        blocks = rows.reshape(-1, self.core.size).astype(compute, copy=False)
+        rows = rows_of(batch, self.layout.input_shape)
+        check_finite(rows)  # one bad element would spread over its block
+        blocks = self.layout.to_blocks(rows).astype(compute, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):  # `narrow` says it better
             product = blocks @ self._cast(which, compute)
-        return narrow(product, batch.dtype).reshape(batch.shape)
+        return self.layout.to_rows(narrow(product, batch.dtype)).reshape(batch.shape)
 
     def _cast(self, which: str, dtype: FloatType) -> Array:
         """The core or its inverse in the precision of the data, made once."""
@@ -74,10 +57,10 @@ class Morphing:
         return self._casts[which, dtype]
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Morphing is secret and never pickled, because pickles lie in clear")
+        raise TypeError("a Morphing is secret and never pickled, because a pickle is not encrypted")
 
     def __repr__(self) -> str:
-        return f"Morphing(input_shape={self.input_shape}, kappa={self.kappa}, secret)"
+        return f"Morphing(input_shape={self.layout.input_shape}, kappa={self.layout.kappa}, secret)"
 
 
 def narrow(values: Array, dtype: FloatType) -> Array:

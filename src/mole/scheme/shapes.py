@@ -52,7 +52,7 @@ def check_shape(shape: Shape) -> Shape:
 
 
 def check_floats(batch: Any, what: str = "the batch") -> Array:
-    """The same array, or an error where it is no NumPy array of floats."""
+    """The same array, or an error if it is not a NumPy array of floats."""
     if not isinstance(batch, np.ndarray):
         raise ShapeError(f"{what} is a {type(batch).__name__}, not a NumPy array: convert it first")
     if not np.issubdtype(batch.dtype, np.floating):

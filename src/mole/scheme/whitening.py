@@ -1,4 +1,4 @@
-"""Whitening: what a core needs to know of the data so that morphed data shows no covariance."""
+"""Whitening: what a core has to know about the data so that morphed data shows no covariance."""
 
 import hashlib
 from dataclasses import dataclass
@@ -21,9 +21,8 @@ BLOCKS_AT_ONCE = 4096
 class Whitening:
     """The symmetric matrix S^(-1/2) of a covariance S, (q, q).
 
-    It is kept in 32 bits: rounding it changes the covariance of morphed data by 1e-7, and the rounded
-    matrix is the definition from which every machine makes the same core. It describes the
-    provider's data, so it is a secret like the seed.
+    It is kept in 32 bits: rounding changes the covariance of morphed data by 1e-7, and every machine makes
+    the same core from the rounded matrix. It describes the provider's data, so it is as secret as the seed.
     """
 
     matrix: npt.NDArray[np.float32]
@@ -39,7 +38,7 @@ class Whitening:
 
     @classmethod
     def estimate(cls, blocks: Array) -> "Whitening":
-        """From blocks of plain data, (n, q): every block that the core will meet is a sample.
+        """Estimate it from blocks of plain data, (n, q), as the core will meet them.
 
         It takes at least 2 q blocks: with fewer, directions that the sample never shows would be blown up
         in all other data, and give more away than without whitening.

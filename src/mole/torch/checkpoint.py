@@ -94,7 +94,7 @@ def _layer(
         input_shape=facts.input_shape,
         output_shape=check_shape(description["output_shape"]),
         kappa=int(description["kappa"]),
-        layout=str(description["layout"]),
+        layout=description["layout"],
         key_fingerprint=bytes(state[f"{name}.key_id"].tolist()).hex(),
     )
 

@@ -1,4 +1,4 @@
-"""What an attack is, and what it comes back with."""
+"""What an attack is, and what it returns."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.attacks.tools.views import OutsiderView
-from mole.errors import MoleError
 from mole.scheme.shapes import Array
 
 OUTSIDER, THIEF = "outsider", "whole delivery"
@@ -18,28 +17,20 @@ ATTACKERS = (OUTSIDER, THIEF, DEVELOPER, INJECTOR)
 EXACTLY, CONTRAST, COLOURS = "nothing", "brightness and contrast", "a mix of colours"
 
 
-class NotApplicableError(MoleError):
-    """An attack that cannot be tried on this view; the message says why."""
-
-
-class MissingInputError(NotApplicableError):
-    """An attack that could be tried, if the auditor gave it what it needs; the message says what."""
-
-
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What an attack found out.
+    """What an attack found out: whatever it can claim, for the scorer to check.
 
     Attributes:
         words: what it did and what it got, in one or two plain sentences.
         images: rebuilt plain images of the first rows, (k, *input_shape).
-        up_to: what stays open in them: nothing, brightness and contrast, or a mix of colours.
+        up_to: what the images leave open: nothing, brightness and contrast, or a mix of colours.
         maps: pictures that show something of the first rows, (k, how many, *grid).
         channel_order: channel c of the augmented layer is channel channel_order[c] of the first layer.
         directions: unit vectors in the space of plain samples, (c, elements) ...
         coefficients: ... and how far each row goes along each, (n, c): a coarse picture of every row.
         distances: claimed distances between the first plain samples, (k, k).
-        facts: figures for the report, JSON-able.
+        facts: figures for the report, of types that JSON knows.
     """
 
     words: str
@@ -55,7 +46,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Attack:
-    """An attack by name.
+    """An attack, who can try it, and what to do about it.
 
     Attributes:
         name: for commands and files: 'channel-fingerprint'.

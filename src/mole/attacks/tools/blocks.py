@@ -1,18 +1,16 @@
-"""How the blocks of a sample go together: means and covariances, block by block, free of the core's scale.
+"""How the blocks of a sample go together: whitened blocks, their moments, and the rotation left unknown.
 
-Every block of a sample is multiplied by the same core. So the mean of block a and the covariance of
-blocks a and b, which differ from place to place in an image, all carry the same unknown matrix. Whitening
-the blocks of public images, and those of morphed data, by their own statistics leaves a rotation unknown,
-for any core.
+Every block of a sample is multiplied by the same core. So the mean of block a and the covariance of blocks
+a and b, which differ from place to place in an image, all carry the same unknown matrix. Once the blocks of
+public images and those of morphed data are whitened, each by their own statistics, all that is left unknown
+is a rotation, whatever the core.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from mole.attacks.tools.attack import NotApplicableError
-from mole.attacks.tools.views import OutsiderView
-from mole.scheme.shapes import Array, unroll
+from mole.scheme.shapes import Array
 
 FLOOR = 1e-6  # of the largest variance: keeps directions that hardly vary from being blown up
 AT_ONCE = 64  # covariances turned at once
@@ -20,16 +18,16 @@ AT_ONCE = 64  # covariances turned at once
 
 @dataclass(frozen=True, eq=False)
 class Whitened:
-    """Blocks whose covariance, over all places together, is the identity.
+    """Blocks whose covariance, taken over all places together, is the identity.
 
     Attributes:
         blocks: (n, kappa, q).
-        there, back: (q, q): what was multiplied to whiten them, and what undoes it.
+        whiten, colour: (q, q): what they were multiplied by, and what undoes it.
     """
 
     blocks: Array
-    there: Array
-    back: Array
+    whiten: Array
+    colour: Array
 
     @classmethod
     def of(cls, blocks: Array) -> "Whitened":
@@ -44,8 +42,8 @@ class Whitened:
         centred = rows - rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
         variances, directions = np.linalg.eigh((centred.T @ centred).astype(np.float64) / len(rows))
         scales = np.sqrt(np.maximum(variances, FLOOR * max(variances[-1], np.finfo(np.float64).tiny)))
-        there, back = (directions / scales) @ directions.T, (directions * scales) @ directions.T
-        return cls(blocks @ there.astype(blocks.dtype), there, back)
+        whiten, colour = (directions / scales) @ directions.T, (directions * scales) @ directions.T
+        return cls(blocks @ whiten.astype(blocks.dtype), whiten, colour)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +62,13 @@ class Moments:
         table = (rows.T @ rows / np.float32(count)).reshape(places, side, places, side)
         pairs = np.ascontiguousarray(table.transpose(0, 2, 1, 3)).reshape(-1, side, side)
         diagonal = np.arange(side)
-        # No rotation changes a trace, so it tells nothing; without it the climb below takes longer steps.
+        # No rotation changes a trace, so it says nothing; without it the climb below takes longer steps.
         pairs[:, diagonal, diagonal] -= pairs[:, diagonal, diagonal].mean(axis=1, keepdims=True)
         return cls(means, pairs)
 
 
 class RotationSearch:
-    """The rotation R for which R^T A R is nearest to B, over all moments: A public ones, B morphed ones."""
+    """Looks for the rotation R that brings R^T A R closest to B, over all moments: A public, B morphed."""
 
     def __init__(self, public: Moments, morphed: Moments) -> None:
         self.public, self.morphed = public, morphed
@@ -80,7 +78,7 @@ class RotationSearch:
         self._means = public.means.T @ morphed.means
 
     def slope(self, rotation: Array) -> tuple[Array, float]:
-        """Half of the derivative of the agreement, and the agreement."""
+        """Half the derivative of the agreement, and the agreement itself."""
         side = len(rotation)
         turned = (rotation.astype(np.float32) @ self._turned).reshape(-1, side)
         squares = (self._wide @ turned).astype(np.float64)
@@ -89,7 +87,7 @@ class RotationSearch:
 
     @property
     def most(self) -> float:
-        """No rotation agrees more than this."""
+        """An upper limit: no rotation agrees better than this."""
         sizes = [
             float(np.square(moments.covariances).sum() + 2 * np.square(moments.means).sum())
             for moments in (self.public, self.morphed)
@@ -97,9 +95,9 @@ class RotationSearch:
         return float(np.sqrt(sizes[0] * sizes[1]))
 
     def start(self, weights: Array) -> Array:
-        """A first guess: one weighted sum of covariances, its eigenvectors matched by rank.
+        """A first guess: the eigenvectors of one weighted sum of covariances, matched by rank.
 
-        Their signs are those that let most of the other covariances agree, as an eigenvector tells.
+        Their signs are those with which the other covariances agree best: an eigenvector problem again.
         """
         ours, theirs = (self._directions(moments, weights) for moments in (self.public, self.morphed))
         agreement = np.zeros((len(ours), len(ours)))
@@ -117,10 +115,10 @@ class RotationSearch:
         return guess
 
     def climb(self, rotation: Array, steps: int) -> tuple[Array, float]:
-        """Better and better rotations: each is the one nearest to the slope at the one before.
+        """Climb towards better agreement: each rotation is the one nearest to the slope at the last.
 
-        Taking some of the old one away makes for longer steps; adding some, for shorter ones when a step
-        went too far.
+        Subtracting some of the last rotation makes steps longer; adding some makes them shorter, for when
+        a step went too far.
         """
         slope, agreement = self.slope(rotation)
         unit = np.linalg.norm(slope) / np.sqrt(len(slope))
@@ -160,17 +158,3 @@ def _turned(matrices: Array, directions: Array) -> Array:
     narrow = directions.astype(np.float32)
     turned: Array = narrow.T @ matrices @ narrow
     return turned
-
-
-def blocks_of(view: OutsiderView, samples: Array) -> Array:
-    """Samples as blocks in at least 32 bits: (n, *input_shape) to (n, kappa, q)."""
-    if view.layout != "rows":
-        raise NotApplicableError(f"this attack knows no layout '{view.layout}'")
-    rows = unroll(samples)
-    rows = rows.astype(np.float32) if rows.dtype.itemsize < 4 else rows
-    return rows.reshape(len(rows), view.kappa, view.block)
-
-
-def samples_of(view: OutsiderView, blocks: Array) -> Array:
-    """Undo `blocks_of`: (n, kappa, q) to (n, *input_shape)."""
-    return blocks.reshape(len(blocks), *view.input_shape)

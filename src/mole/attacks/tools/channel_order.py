@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
-from mole.attacks.tools.attack import NotApplicableError
 from mole.attacks.tools.row_space import (
     delivered_space,
     delivered_stack,
@@ -14,7 +14,7 @@ from mole.attacks.tools.row_space import (
     find_window,
     published_space,
 )
-from mole.attacks.tools.views import DeveloperView
+from mole.attacks.tools.views import DeveloperView, NotApplicableError
 from mole.scheme.convolution import features_of
 from mole.scheme.shapes import Array
 
@@ -23,7 +23,7 @@ SAMPLES = 1024
 FEWEST_SAMPLES = 16
 QUANTILES = np.linspace(0.02, 0.98, 25)
 ROUNDS = 10
-SAME = 1e-6  # of the longest kernel: two kernels that are no further apart may be swapped
+SAME = 1e-6  # of the longest kernel: kernels no further apart than this may be swapped
 CHANGES_NOTHING = 1e-8  # of the largest square of a channel's rows of the projector
 
 
@@ -63,7 +63,7 @@ def by_bias(view: DeveloperView, rng: np.random.Generator) -> FoundOrder | None:
     own, delivered = view.layer.bias, view.augmented.bias
     if own is None or delivered is None or len(np.unique(own.astype(delivered.dtype))) < len(own):
         return None
-    return _matched(_distances(delivered[:, np.newaxis], own[:, np.newaxis]), "its bias")
+    return _matched(cdist(delivered[:, np.newaxis], own[:, np.newaxis]), "its bias")
 
 
 def by_row_space(view: DeveloperView, rng: np.random.Generator) -> FoundOrder | None:
@@ -71,7 +71,7 @@ def by_row_space(view: DeveloperView, rng: np.random.Generator) -> FoundOrder | 
     spaces = find_spaces(view, rng)
     if spaces is None or not _shows_order(spaces, view.layer.ungrouped_weight):
         return None
-    distances = _distances(_fingerprints(spaces.delivered), _fingerprints(spaces.own))
+    distances: Array = cdist(_fingerprints(spaces.delivered), _fingerprints(spaces.own))
     order = linear_sum_assignment(distances)[1]
     for _ in range(ROUNDS):  # the right order turns one basis into the other, and shows every channel
         before, distances = order, _distances_when(spaces, order)
@@ -87,10 +87,10 @@ def by_statistics(view: DeveloperView, rng: np.random.Generator) -> FoundOrder |
         return None
     own = features_of(view.layer, view.public[:SAMPLES].astype(np.float32))
     delivered = view.features(SAMPLES)
-    order = linear_sum_assignment(_distances(_distribution(delivered), _distribution(own)))[1]
+    order = linear_sum_assignment(cdist(_distribution(delivered), _distribution(own)))[1]
     together, own_together = _covariance(delivered), _covariance(own)
     for _ in range(ROUNDS):
-        before, distances = order, _distances(together, own_together[:, order])
+        before, distances = order, cdist(together, own_together[:, order])
         order = linear_sum_assignment(distances)[1]
         if (order == before).all():
             break
@@ -103,14 +103,14 @@ def find_spaces(view: DeveloperView, rng: np.random.Generator) -> Spaces | None:
     if window is not None:
         own = published_space(view.layer, window)
         return Spaces(own, delivered_space(view.augmented, window, rng, len(own)))
-    stack = find_stack(view.layer, view.kappa)
+    stack = find_stack(view.layer, view.cut)
     return None if stack is None else Spaces(stack.space, delivered_stack(view.augmented, stack, rng))
 
 
 def _shows_order(spaces: Spaces, weight: Array) -> bool:
     """Whether swapping any two channels with different kernels would change the row space."""
     kernels = weight.reshape(len(weight), -1)
-    differ = _distances(kernels, kernels) > SAME * float(np.linalg.norm(kernels, axis=1).max())
+    differ = cdist(kernels, kernels) > SAME * float(np.linalg.norm(kernels, axis=1).max())
     np.fill_diagonal(differ, val=False)
     change = _change_by_swapping(projector_blocks(spaces.own))
     size = float(np.square(spaces.own).sum(axis=(0, 2)).max())
@@ -132,8 +132,9 @@ def _change_by_swapping(blocks: Array) -> Array:
     squares = np.square(blocks).sum(axis=(2, 3))
     corner = np.diag(squares)[:, np.newaxis] + squares - 2 * np.einsum("ixy,ijxy->ij", own, blocks)
     skew = 2 * (squares - np.einsum("ijxy,ijyx->ij", blocks, blocks))
-    elsewhere = np.square(_distances(rows, rows)) - corner - corner.T
-    change: Array = elsewhere + np.square(_distances(diagonal, diagonal)) / 2 + skew / 2
+    common, sizes = rows @ rows.T, squares.sum(axis=1)  # a product, because rows are long
+    elsewhere = sizes[:, np.newaxis] + sizes - 2 * common - corner - corner.T
+    change: Array = elsewhere + cdist(diagonal, diagonal, "sqeuclidean") / 2 + skew / 2
     return change
 
 
@@ -169,15 +170,6 @@ def _covariance(features: Array) -> Array:
     """How channels go together, (channels, channels)."""
     values = np.moveaxis(features, 1, 0).reshape(features.shape[1], -1).astype(np.float64)
     return np.atleast_2d(np.cov(values))
-
-
-def _distances(delivered: Array, own: Array) -> Array:
-    """Distance of every delivered channel to every own one."""
-    some, others = delivered.astype(np.float64), own.astype(np.float64)
-    if some.shape[1] == 1:
-        return np.abs(some - others.T)
-    squares = np.square(some).sum(axis=1)[:, np.newaxis] + np.square(others).sum(axis=1)
-    return np.asarray(np.sqrt(np.maximum(squares - 2 * some @ others.T, 0)))
 
 
 def _matched(distances: Array, method: str) -> FoundOrder:

@@ -1,12 +1,12 @@
-"""The row space of the augmented layer: the same as the first layer's, whatever the key.
+"""The row space of the augmented layer: the same as that of the first layer, whatever the key.
 
 C^ac = M^-1 C P, and multiplying by an invertible matrix from the left changes no row space. A few output
-pixels are enough to see it: the columns of a small window depend on few input elements only, so they span a
-space far smaller than the window has numbers.
+pixels are enough to see it: the columns of a small window depend on only a few input elements, so they span
+a space far smaller than the window has numbers.
 
-With kappa > 1 there is a second way. The same inverse core stands kappa times on the diagonal, so the kappa
+With kappa > 1 there is a second way. The same inverse core stands on the diagonal kappa times, so the kappa
 bands of rows, set side by side, are one product: [C^ac_1 ... C^ac_k] = M'^-1 [C_1 P ... C_k P]. That can
-show a row space even for a layer with fewer features than pixels, where bands are not copies of each other.
+show a row space even for a layer with fewer features than pixels, if its bands are not all alike.
 """
 
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ from mole.attacks.tools.views import LayerGeometry
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layer_matrix import sparse_layer_matrix
+from mole.scheme.layouts import Indices, Layout
 from mole.scheme.shapes import Array, Shape, element_count
 
 USUAL_SIDE = 6
@@ -28,18 +29,17 @@ NOTHING = 1e-9  # of the largest singular value
 
 
 class Window(NamedTuple):
-    """A block of output positions whose receptive field lies inside of the image, clear of the padding."""
+    """A block of output positions whose receptive field lies inside the image, clear of the padding."""
 
     start: Shape
     sides: Shape
     dimensions: int  # input elements that it depends on
 
-    def columns(self, output_shape: Shape) -> list[int]:
+    def columns(self, output_shape: Shape) -> Indices:
         """Columns of the layer's matrix, channel by channel."""
         index = np.arange(element_count(output_shape)).reshape(output_shape)
         inner = tuple(slice(at, at + side) for at, side in zip(self.start, self.sides, strict=True))
-        chosen: list[int] = index[(slice(None), *inner)].ravel().tolist()
-        return chosen
+        return index[(slice(None), *inner)].ravel()
 
 
 def find_window(
@@ -84,8 +84,8 @@ def published_space(layer: FirstLayer, window: Window) -> Array:
 def delivered_space(
     augmented: AugmentedLayer, window: Window, rng: np.random.Generator, rank: int | None = None
 ) -> Array:
-    """The same by the augmented layer; its rows are mixed at random first, to have fewer."""
-    columns = augmented.matrix[:, window.columns(augmented.output_shape)]
+    """The same by the augmented layer, whose rows are first mixed at random into fewer."""
+    columns = augmented.columns(window.columns(augmented.output_shape))
     mixing = rng.normal(size=(OVERSAMPLING * window.dimensions, len(columns))).astype(np.float32)
     rows = columns if len(columns) <= len(mixing) else mixing @ columns.astype(np.float32, copy=False)
     return _basis(rows.astype(np.float64), rank or window.dimensions, augmented.output_shape[0])
@@ -94,27 +94,28 @@ def delivered_space(
 class Stack(NamedTuple):
     """Columns of which the kappa bands, side by side, span a space smaller than they have numbers."""
 
-    columns: list[int]
-    space: Array  # (rank, channels, kappa x positions), by the layer's own weights
+    columns: Indices
+    layout: Layout
+    space: Array  # (rank, channels, positions x kappa), by the layer's own weights
 
 
-def find_stack(layer: FirstLayer, kappa: int) -> Stack | None:
+def find_stack(layer: FirstLayer, layout: Layout) -> Stack | None:
     """Columns whose bands show a row space; None if there are none, or too many."""
     matrix = sparse_layer_matrix(_precise(layer)).tocsc()
     for window in _centred_windows(layer.output_grid):
         columns = window.columns(layer.output_shape)
-        if len(columns) * kappa > MOST_NUMBERS:
+        if len(columns) * layout.blocks > MOST_NUMBERS:
             continue
-        rows = _stacked(matrix[:, columns].toarray(), kappa)
+        rows = _stacked(matrix[:, columns].toarray(), layout)
         rows = rows[np.abs(rows).max(axis=1) > 0]
         if 0 < BARELY * len(rows) <= np.count_nonzero(np.abs(rows).max(axis=0, initial=0)):
-            return Stack(columns, _basis(rows, len(rows), layer.channels))
+            return Stack(columns, layout, _basis(rows, len(rows), layer.channels))
     return None
 
 
 def delivered_stack(augmented: AugmentedLayer, stack: Stack, rng: np.random.Generator) -> Array:
     """The space of a stack by the augmented layer."""
-    rows = _stacked(augmented.matrix[:, stack.columns].astype(np.float64), augmented.kappa)
+    rows = _stacked(augmented.columns(stack.columns).astype(np.float64), stack.layout)
     mixing = rng.normal(size=(OVERSAMPLING * len(stack.space), len(rows)))
     mixed = rows if len(rows) <= len(mixing) else mixing @ rows
     return _basis(mixed, len(stack.space), augmented.output_shape[0])
@@ -127,9 +128,9 @@ def _centred_windows(grid: Shape) -> Iterator[Window]:
         yield Window(tuple((most - own) // 2 for most, own in zip(grid, sides, strict=True)), sides, 0)
 
 
-def _stacked(matrix: Array, kappa: int) -> Array:
-    bands = matrix.reshape(kappa, len(matrix) // kappa, matrix.shape[1])
-    return np.moveaxis(bands, 0, 2).reshape(bands.shape[1], -1)  # output by output, band by band
+def _stacked(matrix: Array, layout: Layout) -> Array:
+    """Bands side by side, (elements, outputs) to (q, outputs x kappa): each column is cut like a sample."""
+    return layout.to_blocks(matrix.T).T
 
 
 def _basis(rows: Array, most: int, channels: int) -> Array:

@@ -1,7 +1,7 @@
 """What each attacker has, and nothing more.
 
-An attack is handed one of these. There is no way from a view to the key or to the plain data: they are not
-in it, and this part of the package cannot import the one that holds keys.
+An attack is given one of these. No way leads from a view to the key or to the plain data: neither is in it,
+and this part of the package cannot import the one that holds keys.
 
     OutsiderView      morphed data, public images of the same kind
       DeliveryView      the whole delivery: also the augmented layer
@@ -13,15 +13,24 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from mole.errors import ShapeError
+from mole.errors import MoleError, ShapeError
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer, Padding
+from mole.scheme.layouts import LAYOUTS, Indices, Layout
 from mole.scheme.shapes import Array, Shape, block_size
+
+
+class NotApplicableError(MoleError):
+    """An attack that cannot be tried on this view; the message says why."""
+
+
+class MissingInputError(NotApplicableError):
+    """An attack that could be tried if the auditor gave it what it needs; the message says what."""
 
 
 @dataclass(frozen=True)
 class LayerGeometry:
-    """A first layer without its weights: what everybody who knows the network's architecture knows."""
+    """A first layer without its weights: what anybody knows who knows the network's architecture."""
 
     kernel: Shape
     stride: Shape
@@ -35,13 +44,13 @@ class LayerGeometry:
         return cls(layer.kernel, layer.stride, layer.padding, layer.dilation, layer.groups)
 
     def layer(self, weight: Array, bias: Array | None, input_shape: Shape) -> FirstLayer:
-        """A layer of this geometry with a weight that somebody worked out, groups written out."""
+        """A layer of this geometry with weights that somebody worked out, groups written out."""
         return FirstLayer(weight, bias, input_shape, self.stride, self.padding, self.dilation)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class OutsiderView:
-    """Who comes by the morphed files alone.
+    """Somebody who comes by the morphed files alone.
 
     Attributes:
         morphed: morphed samples as delivered, (n, *input_shape).
@@ -59,7 +68,7 @@ class OutsiderView:
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
                 if value.shape[1:] != self.morphed.shape[1:]:
-                    raise ShapeError(f"{field.name} images are not of the morphed samples' shape")
+                    raise ShapeError(f"{field.name} images differ in shape from the morphed samples")
                 kept = value.view()
                 kept.flags.writeable = False
                 object.__setattr__(self, field.name, kept)
@@ -75,10 +84,33 @@ class OutsiderView:
         """Side of the core: the paper's q."""
         return block_size(self.input_shape, self.kappa)
 
+    @property
+    def cut(self) -> Layout:
+        """How samples are cut into blocks.
+
+        Raises:
+            NotApplicableError: if the data was morphed in a layout that this version does not know.
+        """
+        if self.layout not in LAYOUTS:
+            raise NotApplicableError(
+                f"the data was morphed in the layout {self.layout!r}, and this version does not know where "
+                "its blocks lie"
+            )
+        return Layout.of(self.layout, self.input_shape, self.kappa)
+
+    def to_blocks(self, samples: Array) -> Array:
+        """Samples as blocks, in at least 32 bits: (n, *input_shape) to (n, kappa, q)."""
+        wide = samples.astype(np.float32) if samples.dtype.itemsize < 4 else samples
+        return self.cut.to_blocks(wide).reshape(len(samples), self.kappa, self.block)
+
+    def to_samples(self, blocks: Array) -> Array:
+        """Undo `to_blocks`: (n, kappa, q) to (n, *input_shape)."""
+        return self.cut.to_rows(blocks).reshape(len(blocks), *self.input_shape)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DeliveryView(OutsiderView):
-    """Who comes by a whole delivery, and knows the network's architecture but not its weights."""
+    """Somebody who comes by a whole delivery, and knows the network's architecture but not its weights."""
 
     augmented: AugmentedLayer
     geometry: LayerGeometry
@@ -90,14 +122,33 @@ class DeliveryView(OutsiderView):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DeveloperView(DeliveryView):
-    """The model developer: it made the first layer."""
+    """The model developer, who made the first layer.
+
+    An order of channels says that channel c of the augmented layer is channel order[c] of the first layer.
+    """
 
     layer: FirstLayer
+
+    def in_order(self, delivered: Array, order: Indices) -> Array:
+        """Numbers by delivered channel, (n, channels, ...), put in the first layer's order."""
+        ordered = np.empty_like(delivered)
+        ordered[:, order] = delivered
+        return ordered
+
+    def features_in_order(self, order: Indices, count: int | None = None) -> Array:
+        """Features of the first morphed samples, as the first layer itself would give them."""
+        return self.in_order(self.features(count), order)
+
+    def rows_in_order(self, order: Indices, rows: Indices) -> Array:
+        """Some rows of the augmented layer in 64 bits, as they would stand without the channel shuffle."""
+        delivered = self.augmented.rows(rows).astype(np.float64)
+        by_channel = delivered.reshape(len(rows), len(order), -1)
+        return self.in_order(by_channel, order).reshape(len(rows), -1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InjectingView(DeveloperView):
-    """A developer who got some images of its own into the data, and knows which rows they became."""
+    """A developer who got images of its own into the data, and knows which rows they became."""
 
     known: Array
     known_morphed: Array
