@@ -15,7 +15,6 @@ from mole.provider.keys import MorphKey
 from mole.provider.plan import Plan, ShardJob
 from mole.provider.row_numbers import RowNumbers
 from mole.scheme.shapes import Array, element_count, unroll
-from mole.sources.preparation import shaped_sample
 from mole.sources.source import BadSampleError, Source, Split
 from mole.storage.stores import Store
 
@@ -89,7 +88,7 @@ class ShardMaker:
                 f"{job.name} holds rows that are not of this delivery: remove it and call again"
             ) from None
         split = self._source.splits[job.split]
-        return self._plain([read_sample(self.plan, split, int(numbers.order[position]))])
+        return self._plain([self.plan.preparation.read(split, int(numbers.order[position]))])
 
     def morphed(self, plain: Array) -> Array:
         """Morphed rows before they are encoded, (b, elements), from plain data, (b, *input_shape)."""
@@ -114,7 +113,7 @@ class ShardMaker:
 
         def read(index: int) -> npt.NDArray[Any] | None:
             try:
-                return read_sample(self.plan, split, index)
+                return self.plan.preparation.read(split, index)
             except BadSampleError:
                 if self.plan.skip_bad:
                     return None
@@ -133,15 +132,10 @@ class ShardMaker:
         return np.concatenate([preparation.plain(array[np.newaxis]) for array in shaped])
 
 
-def read_sample(plan: Plan, split: Split, index: int) -> npt.NDArray[Any]:
-    """A sample in the layer's shape and in its own number type; raises BadSampleError."""
-    return shaped_sample(split, index, plan.preparation)
-
-
 def why_left_out(plan: Plan, split: Split, index: int) -> BadSampleError:
     """Why a sample that was left out cannot be used, found out by reading it once more."""
     try:
-        read_sample(plan, split, index)
+        plan.preparation.read(split, index)
     except BadSampleError as error:
         return error
     return BadSampleError(split.name_of(index), "it could not be read when it was needed")

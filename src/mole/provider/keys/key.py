@@ -15,15 +15,14 @@ import numpy.typing as npt
 from mole.errors import CoreError, KeyFileError, ParameterError
 from mole.provider.keys.derivation import SEED_BYTES, WordStream, derive_bytes
 from mole.provider.keys.key_file import (
-    KeyParameters,
     read_key_text,
     read_whitening,
     whitening_path,
     write_key_text,
     write_whitening,
 )
-from mole.scheme.cores import CORE_KINDS, Core, gaussian_core, orthogonal_core, whitened_core
-from mole.scheme.layouts import Layout
+from mole.provider.keys.parameters import KeyParameters
+from mole.scheme.cores import Core, gaussian_core, orthogonal_core, whitened_core
 from mole.scheme.morphing import Morphing
 from mole.scheme.shapes import (
     Array,
@@ -33,15 +32,12 @@ from mole.scheme.shapes import (
     check_floats,
     check_shape,
     rows_of,
-    valid_kappas,
 )
 from mole.scheme.whitening import Whitening
 from mole.storage.age import decrypt, encrypt, read_limited
 from mole.storage.atomic import new_secret_file
 from mole.storage.locations import reason_of
 
-MAX_CORE_SIDE = 16_384  # 2 GB in 64 bits, and minutes to draw
-MIN_CORE_SIDE = 16  # a smaller one hides nothing worth the name
 MAX_DRAWS = 100
 MAX_KEY_FILE_BYTES = 1 << 16
 
@@ -97,13 +93,13 @@ class MorphKey:
             insecure_seed: 32 known bytes, for tests and examples only.
         """
         parameters = KeyParameters(check_shape(input_shape), kappa, core)
-        side = _check_parameters(parameters)
+        parameters.check()
         parameters = replace(parameters, kappa=int(kappa))
         whitening = _estimate_whitening(parameters, sample)
         if whitening is not None:
             parameters = replace(parameters, whitening=whitening.digest)
         if insecure_seed is None:
-            _refuse_small_core(parameters, side)
+            parameters.refuse_small_core()
         seed = secrets.token_bytes(SEED_BYTES) if insecure_seed is None else insecure_seed
         if not isinstance(seed, bytes) or len(seed) != SEED_BYTES:
             raise ParameterError(f"a seed is {SEED_BYTES} bytes")
@@ -139,7 +135,7 @@ class MorphKey:
     @cached_property
     def morphing(self) -> Morphing:
         """The morphing itself, derived from the seed at first use (seconds for a large core)."""
-        return Morphing(_layout(self.parameters), self._derive_core())
+        return Morphing(self.parameters.to_layout(), self._derive_core())
 
     def channel_order(self, channels: int) -> npt.NDArray[np.intp]:
         """The secret order of output channels: new channel c is old channel order[c]."""
@@ -223,7 +219,7 @@ class MorphKey:
             return decrypt(sealed, passphrase=passphrase, identities=identities, name=str(file))
 
         parameters, seed = read_key_text(read(path, MAX_KEY_FILE_BYTES), str(path))
-        side = _check_parameters(parameters)
+        side = parameters.check()
         whitening = None
         if parameters.whitening is not None:
             beside = whitening_path(path)
@@ -258,37 +254,6 @@ class MorphKey:
         )
 
 
-def _check_parameters(parameters: KeyParameters) -> int:
-    """The side of the core, or an error for parameters that no core can have."""
-    if parameters.core not in CORE_KINDS:
-        raise ParameterError(f"core '{parameters.core}' is unknown: use {', '.join(CORE_KINDS)}")
-    side = block_size(parameters.input_shape, parameters.kappa)
-    if side > MAX_CORE_SIDE:
-        smallest = next(
-            kappa
-            for kappa in valid_kappas(parameters.input_shape)
-            if block_size(parameters.input_shape, kappa) <= MAX_CORE_SIDE
-        )
-        raise ParameterError(
-            f"kappa = {parameters.kappa} needs a core of side {side}, and {MAX_CORE_SIDE} is the limit: "
-            f"use kappa = {smallest} or more"
-        )
-    return side
-
-
-def _refuse_small_core(parameters: KeyParameters, side: int) -> None:
-    if side >= MIN_CORE_SIDE:
-        return
-    kappas = valid_kappas(parameters.input_shape)
-    largest = max(
-        (k for k in kappas if block_size(parameters.input_shape, k) >= MIN_CORE_SIDE), default=None
-    )
-    advice = "give larger samples" if largest is None else f"use kappa = {largest} or less"
-    raise ParameterError(
-        f"kappa = {parameters.kappa} leaves a core of side {side}, which hides next to nothing: {advice}"
-    )
-
-
 def _estimate_whitening(parameters: KeyParameters, sample: Array | None) -> Whitening | None:
     if parameters.core != "whitened":
         if sample is not None:
@@ -297,8 +262,4 @@ def _estimate_whitening(parameters: KeyParameters, sample: Array | None) -> Whit
     if sample is None:
         raise ParameterError("core='whitened' learns from data: give a sample of plain images")
     rows = check_finite(rows_of(check_floats(sample, "the sample"), parameters.input_shape), "the sample")
-    return Whitening.estimate(_layout(parameters).to_blocks(rows))
-
-
-def _layout(parameters: KeyParameters) -> Layout:
-    return Layout.of(parameters.layout, parameters.input_shape, parameters.kappa)
+    return Whitening.estimate(parameters.to_layout().to_blocks(rows))

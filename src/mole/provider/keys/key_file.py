@@ -14,7 +14,6 @@ The whitening, which has as many numbers as the core, lies in a second file besi
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -22,13 +21,12 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from mole.errors import KeyFileError, MoleError
-from mole.provider.keys.derivation import derive_bytes
+from mole.provider.keys.parameters import VERSION, KeyParameters
 from mole.scheme.cores import CORE_KINDS
 from mole.scheme.layouts import LAYOUTS
-from mole.scheme.shapes import Shape, block_size, check_shape
+from mole.scheme.shapes import block_size, check_shape
 from mole.scheme.whitening import Whitening
 
-VERSION = 1
 COMMENT = "# Morphed Learning key. Whoever has it can undo the morphing: keep it secret."
 MAX_TEXT_BYTES = 4096
 SUFFIX = ".whitening"
@@ -37,39 +35,6 @@ _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,11})")
 _SHAPE = re.compile(r"[1-9][0-9]{0,8}(x[1-9][0-9]{0,8})*")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FIELDS = ("mole-key", "fingerprint", "input-shape", "kappa", "core", "layout", "draw", "seed")
-
-
-@dataclass(frozen=True)
-class KeyParameters:
-    """The part of a key that is not secret, though nobody needs to know it.
-
-    Attributes:
-        input_shape: shape of the samples that the key morphs.
-        kappa: how many times the core stands on the diagonal.
-        core: which kind of core.
-        layout: which elements a block covers.
-        draw: how many draws came before this core and were refused for their condition.
-        whitening: SHA-256 of the whitening's bytes, for a whitened core.
-    """
-
-    input_shape: Shape
-    kappa: int
-    core: str
-    layout: str = "rows"
-    draw: int = 0
-    whitening: str | None = None
-
-    def info(self, purpose: str) -> str:
-        """What separates this use of the seed from every other use."""
-        shape = "x".join(map(str, self.input_shape))
-        return (
-            f"morphed-learning/v{VERSION}/{purpose}/shape={shape}/kappa={self.kappa}"
-            f"/core={self.core}/layout={self.layout}/draw={self.draw}/whitening={self.whitening or '-'}"
-        )
-
-    def fingerprint(self, seed: bytes) -> str:
-        """A public name for the key: 32 hexadecimal digits that say nothing about the seed."""
-        return derive_bytes(seed, self.info("fingerprint"), 16).hex()
 
 
 def write_key_text(parameters: KeyParameters, seed: bytes) -> str:
