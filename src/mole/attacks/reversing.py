@@ -106,7 +106,7 @@ ATTACK = Attack(
     run=run,
     source="the paper's Aug-Conv reversing attack, as described, and with the order of channels found",
     advice=(
-        "Use a key for one developer only: whoever has solved it once unmorphs everything else made with it. "
+        "Use a key for one developer only: whoever solves it once unmorphs everything else made with it. "
         "Use kappa = 1: with more, the core can be solved for even where features do not hold the images."
     ),
 )
