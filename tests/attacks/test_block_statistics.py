@@ -59,7 +59,7 @@ def test_a_rotation_is_found_by_its_moments(rng):
     search = RotationSearch(Moments.of(public.blocks), Moments.of(turned.blocks))
     climbed = [search.climb(search.start(rng.normal(size=places**2)), 100) for _ in range(4)]
     found, agreement = max(climbed, key=lambda pair: pair[1])
-    assert turned.there @ found.T @ public.back == pytest.approx(rotation.T, abs=0.1)
+    assert turned.whiten @ found.T @ public.colour == pytest.approx(rotation.T, abs=0.1)
     assert 0.98 * search.most < agreement < 1.0001 * search.most
     assert search.slope(nearest_rotation(rng.normal(size=(side, side))))[1] < 0.9 * agreement
 
