@@ -21,7 +21,7 @@ import numpy as np
 
 import mole
 from common import write_result
-from mole.exchange.encoding import Dtype
+from mole.exchange.shards import Dtype
 from mole.provider.deliver import EngineName, deliver
 from vgg import INPUT_SHAPE, vgg_layer
 

@@ -20,9 +20,8 @@ from mole.attacks.tools.attack import Finding
 from mole.attacks.tools.blocks import Whitened, nearest_rotation
 from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.audit.scoring import Truth, score
-from mole.scheme.cores import orthogonal_core, whitened_core
 from mole.scheme.layouts import Layout
-from mole.scheme.morphing import Morphing
+from mole.scheme.morphing import Morphing, orthogonal_core, whitened_core
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array
 from mole.scheme.whitening import Whitening

@@ -19,9 +19,8 @@ import mole
 from common import write_result
 from mole.scheme.augmented import build_augmented_layer
 from mole.scheme.convolution import Convolution
-from mole.scheme.cores import Core
 from mole.scheme.layouts import Layout
-from mole.scheme.morphing import Morphing
+from mole.scheme.morphing import Core, Morphing
 from mole.scheme.shapes import Array
 from vgg import INPUT_SHAPE, vgg_layer
 

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from mole.exchange.verify import verify as verify
     from mole.provider.deliver import deliver as deliver
     from mole.provider.keys import MorphKey as MorphKey
+    from mole.provider.keys.key import augment as augment
+    from mole.provider.keys.key import morph as morph
+    from mole.provider.keys.key import unmorph as unmorph
     from mole.provider.recover import recover as recover
-    from mole.provider.verbs import augment as augment
-    from mole.provider.verbs import morph as morph
-    from mole.provider.verbs import unmorph as unmorph
     from mole.scheme.augmented import AugmentedLayer as AugmentedLayer
     from mole.scheme.first_layer import FirstLayer as FirstLayer
     from mole.scheme.normalisation import Normalisation as Normalisation
@@ -54,14 +54,14 @@ _HOMES = {
     "FirstLayer": "scheme.first_layer",
     "MorphKey": "provider.keys",
     "Normalisation": "scheme.normalisation",
-    "augment": "provider.verbs",
+    "augment": "provider.keys.key",
     "deliver": "provider.deliver",
     "load": "exchange.layer_files",
-    "morph": "provider.verbs",
+    "morph": "provider.keys.key",
     "open_source": "sources.opening",
     "recover": "provider.recover",
     "save": "exchange.layer_files",
-    "unmorph": "provider.verbs",
+    "unmorph": "provider.keys.key",
     "verify": "exchange.verify",
 }
 _PACKAGES = ("audit", "torch")  # the first is also a function: it can be called

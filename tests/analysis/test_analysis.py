@@ -13,10 +13,9 @@ import mole
 from mole import analysis
 from mole.analysis import guessing, overhead, solving
 from mole.provider.keys.derivation import SEED_BYTES
-from mole.scheme.cores import gaussian_core
 from mole.scheme.layer_matrix import layer_entries
 from mole.scheme.layouts import Layout
-from mole.scheme.morphing import Morphing
+from mole.scheme.morphing import Morphing, gaussian_core
 from mole.scheme.shapes import valid_kappas
 from strategies import layer_cases
 

@@ -9,9 +9,8 @@ from mole.attacks.brute_force_core import ATTACK, GUESSES
 from mole.attacks.tools.likeness import neighbour_correlation
 from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.audit.scoring import Truth, score
-from mole.scheme.cores import Core, orthogonal_core
 from mole.scheme.layouts import Layout
-from mole.scheme.morphing import Morphing
+from mole.scheme.morphing import Core, Morphing, orthogonal_core
 from mole.scheme.shapes import unroll
 from real_images import fashion, morphed
 

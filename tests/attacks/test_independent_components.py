@@ -9,9 +9,8 @@ from mole.attacks.independent_components import ATTACK, MOST_SIDE
 from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.audit.scoring import Truth, score
 from mole.errors import MissingExtraError
-from mole.scheme.cores import orthogonal_core, whitened_core
 from mole.scheme.layouts import Layout
-from mole.scheme.morphing import Morphing
+from mole.scheme.morphing import Morphing, orthogonal_core, whitened_core
 from mole.scheme.whitening import Whitening
 from real_images import cifar10, fashion, needs_cifar10
 

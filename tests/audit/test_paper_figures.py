@@ -11,7 +11,7 @@ from mole.audit.paper_figures import (
     with_new_cores,
 )
 from mole.errors import ParameterError
-from mole.scheme.cores import orthogonal_core
+from mole.scheme.morphing import orthogonal_core
 
 
 def test_a_larger_core_hides_more(rng):

@@ -16,7 +16,7 @@ from mole.audit.report import AttackReport, Level, Status
 from mole.audit.scoring import Score, Truth
 from mole.audit.subject import Subject
 from mole.audit.verdicts import judged, status_of, verdicts_of
-from mole.provider.verbs import augment, morph
+from mole.provider.keys.key import augment, morph
 
 
 def report(attacker, status, **score):

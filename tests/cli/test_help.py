@@ -6,13 +6,13 @@ import subprocess
 import sys
 
 import pytest
+from mole.cli.choices import CoreKind, Dtype, EngineName, LayerDtype, Mode, Resize
 from typer.testing import CliRunner
 
 from mole.cli.app import COMMANDS as ENTRIES
 from mole.cli.app import app, load_command
-from mole.cli.choices import CoreKind, Dtype, EngineName, LayerDtype, Mode, Resize
-from mole.exchange.encoding import DTYPES
-from mole.scheme.cores import CORE_KINDS
+from mole.exchange.shards import DTYPES
+from mole.scheme.morphing import CORE_KINDS
 from mole.sources.preparation import MODES, RESIZES
 
 COMMANDS = {name: load_command(name) for name in ENTRIES}

@@ -11,12 +11,12 @@ import mole
 from deliveries import make_key, make_layer, write_npz
 from mole.errors import DeliveryError
 from mole.exchange.delivery import Delivery
-from mole.exchange.encoding import DTYPES
 from mole.exchange.manifest import FileFacts, Manifest
 from mole.exchange.probes import load_probes, save_probes
+from mole.exchange.shards import DTYPES
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
-from mole.provider.verbs import augment
+from mole.provider.keys.key import augment
 from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore, digest_of
 

@@ -9,8 +9,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 import mole
 from mole.errors import DeliveryError
-from mole.provider.keys.derivation import WordStream, derive_bytes
-from mole.provider.keys.parameters import KeyParameters
+from mole.provider.keys.derivation import KeyParameters, WordStream, derive_bytes
 from mole.provider.row_numbers import RowNumbers
 from mole.scheme.whitening import Whitening
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from images import smooth_images
 from mole.errors import CoreError, ShapeError
 from mole.provider.keys.derivation import normal_matrix
-from mole.scheme.cores import gaussian_core, orthogonal_core, whitened_core
+from mole.scheme.morphing import gaussian_core, orthogonal_core, whitened_core
 from mole.scheme.whitening import Whitening
 
 

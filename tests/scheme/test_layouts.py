@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mole.errors import ParameterError, ShapeError
-from mole.scheme.cores import Core
 from mole.scheme.layouts import LAYOUTS, Layout, RowsLayout
-from mole.scheme.morphing import Morphing
+from mole.scheme.morphing import Core, Morphing
 from mole.scheme.shapes import element_count, unroll, valid_kappas
 
 

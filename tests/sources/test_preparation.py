@@ -7,9 +7,8 @@ from PIL import Image
 from mole.errors import ParameterError, ShapeError
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation
-from mole.sources.arrays import array_split
 from mole.sources.preparation import Preparation
-from mole.sources.source import BadSampleError, Sample, Source
+from mole.sources.source import BadSampleError, Sample, Source, array_split
 
 IMAGENET = Normalisation((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 

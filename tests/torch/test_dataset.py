@@ -18,9 +18,8 @@ from deliveries import make_key, make_layer, tensors, write_npz
 from mole.errors import DeliveryError, MoleError
 from mole.exchange import delivery as delivery_module
 from mole.exchange.delivery import Delivery
-from mole.exchange.encoding import DTYPES
 from mole.exchange.manifest import Manifest
-from mole.exchange.shards import ShardFile, shard_name
+from mole.exchange.shards import DTYPES, ShardFile, shard_name
 from mole.provider.deliver import deliver
 from mole.provider.recover import recover
 from mole.sources.opening import open_source

@@ -7,7 +7,7 @@ import pytest
 
 from deliveries import make_key, make_layer, tensors
 from mole.errors import ParameterError
-from mole.exchange.encoding import DTYPES
+from mole.exchange.shards import DTYPES
 from mole.provider.deliver import deliver
 from mole.provider.recover import recover
 from mole.sources.opening import open_source

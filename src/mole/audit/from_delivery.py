@@ -9,8 +9,9 @@ import numpy as np
 from mole.audit.scoring import Truth, correlations
 from mole.audit.subject import SCORED, Subject
 from mole.errors import MoleError
-from mole.exchange.delivery import AUGMENTED, SCALES, Delivery
+from mole.exchange.delivery import AUGMENTED, Delivery
 from mole.exchange.manifest import Manifest
+from mole.exchange.shards import SCALES
 from mole.provider.keys import MorphKey
 from mole.provider.recover import source_places
 from mole.scheme.first_layer import FirstLayer

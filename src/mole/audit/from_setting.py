@@ -4,9 +4,9 @@ import numpy as np
 
 from mole.audit.scoring import Truth
 from mole.audit.subject import SCORED, Subject
-from mole.exchange.encoding import Encoding, check_dtype
+from mole.exchange.shards import Encoding, check_dtype
 from mole.provider.keys import MorphKey
-from mole.provider.verbs import augment
+from mole.provider.keys.key import augment
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Array, block_size, roll, shape_text, unroll
 from mole.sources.bundled import bundled_images

@@ -15,9 +15,8 @@ from skimage.transform import resize
 from mole.audit.drawing import Plot, line_plot
 from mole.audit.pictures import picture
 from mole.errors import ParameterError
-from mole.scheme.cores import orthogonal_core
 from mole.scheme.layouts import Layout
-from mole.scheme.morphing import Morphing
+from mole.scheme.morphing import Morphing, orthogonal_core
 from mole.scheme.shapes import Array, block_size, element_count, valid_kappas
 
 CORE_SIDES = (1152, 288, 96, 48, 24, 12, 6, 3, 2, 1)  # 1152: a core that is made in a blink

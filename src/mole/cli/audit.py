@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from mole.cli.options import JsonOption, QuietOption
-from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
+from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption, QuietOption
 from mole.cli.terminal import (
     CallError,
     check_folder,
+    open_key,
     progress_bar,
     say,
     show,
@@ -17,8 +17,8 @@ from mole.cli.terminal import (
     when_interrupted,
 )
 from mole.errors import DeliveryError
-from mole.exchange.encoding import Dtype
-from mole.scheme.cores import CoreKind
+from mole.exchange.shards import Dtype
+from mole.scheme.morphing import CoreKind
 
 
 def audit(

@@ -5,9 +5,15 @@ from typing import Annotated
 
 import typer
 
-from mole.cli.options import DeliveryArgument, ForceOption, JsonOption, QuietOption
-from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.cli.terminal import CallError, check_output, progress_bar, show
+from mole.cli.options import (
+    DeliveryArgument,
+    ForceOption,
+    IdentityOption,
+    JsonOption,
+    PassphraseFileOption,
+    QuietOption,
+)
+from mole.cli.terminal import CallError, check_output, open_key, progress_bar, show
 from mole.errors import DeliveryError
 from mole.exchange import verify as exchange
 from mole.provider import recover as provider

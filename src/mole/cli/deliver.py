@@ -1,22 +1,32 @@
 """`mole deliver` and `mole morph`: the provider's data, handed over."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mole.cli.options import JsonOption, ModeOption, QuietOption, ResizeOption
-from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
+from mole.cli.options import (
+    IdentityOption,
+    JsonOption,
+    ModeOption,
+    PassphraseFileOption,
+    QuietOption,
+    ResizeOption,
+)
 from mole.cli.terminal import (
     CallError,
     in_options,
+    open_key,
     progress_bar,
     say,
     show,
     warnings_said,
     when_interrupted,
 )
-from mole.exchange.encoding import Dtype
+from mole.exchange.shards import Dtype
+from mole.progress import Progress
 from mole.provider import deliver as library
 from mole.provider.deliver import Delivered, EngineName
 from mole.scheme.augmented import LayerDtype
@@ -66,14 +76,13 @@ def deliver(
     """Morph your data and build the augmented layer. Call again to resume interrupted work."""
     if ray_address is not None and engine != "ray":
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
-    with when_interrupted(RESUMES), warnings_said(quiet=quiet):
-        opened = open_key(key, passphrase_file, identity)
-        with progress_bar("Morphing", quiet=quiet) as progress:
-            made = library.deliver(
-                data, layer, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
-                keep=keep or (), skip_bad=skip_bad, class_names=class_names, engine=engine,
-                ray_address=ray_address, progress=progress,
-            )  # fmt: skip
+    opened = open_key(key, passphrase_file, identity)
+    with _morphing(quiet=quiet) as progress:
+        made = library.deliver(
+            data, layer, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
+            keep=keep or (), skip_bad=skip_bad, class_names=class_names, engine=engine,
+            ray_address=ray_address, progress=progress,
+        )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
     say(WHAT_IT_MEANS, quiet=quiet)
     if made.has_labels:
@@ -101,14 +110,24 @@ def morph(
 
     Call again to resume interrupted work.
     """
-    with when_interrupted(RESUMES), warnings_said(quiet=quiet):
-        opened = open_key(key, passphrase_file, identity)
-        with progress_bar("Morphing", quiet=quiet) as progress:
-            made = library.deliver(
-                data, layer, opened, out, dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
-                keep=keep or (), skip_bad=skip_bad, labels=False, progress=progress,
-            )  # fmt: skip
+    opened = open_key(key, passphrase_file, identity)
+    with _morphing(quiet=quiet) as progress:
+        made = library.deliver(
+            data, layer, opened, out, dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
+            keep=keep or (), skip_bad=skip_bad, labels=False, progress=progress,
+        )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
+
+
+@contextmanager
+def _morphing(*, quiet: bool) -> Iterator[Progress]:
+    """While it works: a bar, warnings as they come, and a true word at Ctrl-C."""
+    with (
+        when_interrupted(RESUMES),
+        warnings_said(quiet=quiet),
+        progress_bar("Morphing", quiet=quiet) as progress,
+    ):
+        yield progress
 
 
 def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.options import JsonOption
-from mole.cli.secrets import IdentityOption, PassphraseFileOption, open_key
-from mole.cli.terminal import show
+from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption
+from mole.cli.terminal import open_key, show
 from mole.errors import KeyFileError
 from mole.exchange.checkpoint_files import is_checkpoint, read_checkpoint
 from mole.exchange.delivery import Delivery

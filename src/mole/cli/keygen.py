@@ -7,15 +7,21 @@ from typing import Annotated
 
 import typer
 
-from mole.cli.options import JsonOption, LayerArgument, ModeOption, QuietOption, ResizeOption
-from mole.cli.secrets import PassphraseFileOption, read_passphrase_file
-from mole.cli.terminal import CallError, check_folder, progress_bar, say, show
+from mole.cli.options import (
+    JsonOption,
+    LayerArgument,
+    ModeOption,
+    PassphraseFileOption,
+    QuietOption,
+    ResizeOption,
+)
+from mole.cli.terminal import CallError, check_folder, progress_bar, read_passphrase_file, say, show
 from mole.errors import KeyFileError
 from mole.exchange.layer_files import load_first_layer
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import whitening_path
 from mole.provider.ledger import keygen_warnings
-from mole.scheme.cores import CoreKind
+from mole.scheme.morphing import CoreKind
 from mole.sources.opening import open_source
 from mole.sources.preparation import Mode, Preparation, Resize
 

@@ -23,8 +23,16 @@ ClassesOption = Annotated[
 ForceOption = Annotated[
     bool, typer.Option("--force", "-f", help="Replace the output if it is there already.")
 ]
+IdentityOption = Annotated[
+    list[Path] | None,
+    typer.Option(help="age identity file or SSH private key, for a key with recipients. Repeatable."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 ModeOption = Annotated[Mode | None, typer.Option(help="Convert images to grey or to colour.")]
+PassphraseFileOption = Annotated[
+    Path | None,
+    typer.Option(help="File whose first line is the key's passphrase; otherwise it is asked for."),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no remarks.")]
 ResizeOption = Annotated[
     Resize | None, typer.Option(help="Bring images to size: fill it and cut the rest, or distort.")

@@ -4,6 +4,7 @@ Results go to stdout, everything else to stderr; passwords and tokens in URLs ar
 is looked at before the work begins, and Ctrl-C gets a sentence that is true of the work it interrupts.
 """
 
+import getpass
 import json
 import re
 import sys
@@ -18,8 +19,9 @@ import typer
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from mole.errors import FileError, MoleError, MoleWarning, ParameterError, with_advice
+from mole.errors import FileError, KeyFileError, MoleError, MoleWarning, ParameterError, with_advice
 from mole.progress import Progress
+from mole.provider.keys import MorphKey
 from mole.storage.locations import reason_of
 
 # Up to the last '@', because a password may have a slash in it; a port is none.
@@ -158,3 +160,32 @@ def check_folder(path: Path) -> None:
             pass
     except OSError as error:
         raise FileError(f"{path} cannot be written: {reason_of(error)}") from None
+
+
+def open_key(path: Path, passphrase_file: Path | None, identities: list[Path] | None) -> MorphKey:
+    """Load a key; asks for the passphrase on the terminal where one is needed and none was given."""
+
+    def ask() -> str:
+        if not sys.stdin.isatty():
+            raise KeyFileError(f"{path} needs a passphrase: give --passphrase-file, or run in a terminal")
+        return getpass.getpass(f"Passphrase of {path}: ")
+
+    passphrase = ask if passphrase_file is None else read_passphrase_file(passphrase_file)
+    return MorphKey.load(path, passphrase, identities=[_read_text(file) for file in identities or []])
+
+
+def read_passphrase_file(path: Path) -> str:
+    """The first line of a file."""
+    lines = _read_text(path).splitlines()
+    if not lines or not lines[0]:
+        raise KeyFileError(f"{path} has no passphrase in its first line")
+    return lines[0]
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise KeyFileError(f"{path} cannot be read: {reason_of(error)}") from None
+    except UnicodeDecodeError:
+        raise KeyFileError(f"{path} cannot be read: it is not text") from None

@@ -21,7 +21,7 @@ from mole.audit.run import audit
 from mole.demo.arms import BATCH, MEAN, STD, Arm, network, plain_data, train_arms
 from mole.errors import DeliveryError
 from mole.exchange.delivery import AUGMENTED, Delivery
-from mole.exchange.encoding import Encoding
+from mole.exchange.shards import Encoding
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
 from mole.provider.review import review_layer

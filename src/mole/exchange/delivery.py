@@ -16,17 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import DeliveryError
-from mole.exchange.encoding import Dtype, Encoding
 from mole.exchange.layer_files import load_augmented_layer
 from mole.exchange.manifest import Manifest, SplitFacts
 from mole.exchange.probes import Probes, Witnesses, load_probes
-from mole.exchange.shards import Shard, ShardFile, shard_name
+from mole.exchange.shards import Encoding, Shard, ShardFile, load_encoding, shard_name
 from mole.scheme.augmented import AugmentedLayer
-from mole.storage.checked import load_checked, write_checked
 from mole.storage.stores import LocalStore, Store, digest_of, local_copy, open_store
 
 AUGMENTED = "augmented-layer.safetensors"
-SCALES = "scales.safetensors"
 UNFINISHED = "unfinished.json"
 
 
@@ -127,40 +124,3 @@ class Delivery:
             for name in looked_at
             if digest_of(self.store, name) != (files[name].sha256, files[name].bytes)
         ]
-
-
-def save_encoding(store: Store, encoding: Encoding) -> None:
-    """Write the scales of 8-bit data; other data has none."""
-    if encoding.scales is not None:
-        scales, metadata = encoding.scales, {"format": "mole-scales", "version": "1"}
-        store.make(SCALES, lambda path: write_checked(path, {"scales": scales}, metadata))
-
-
-def load_encoding(store: Store, dtype: Dtype) -> Encoding:
-    """The encoding of data that is stored in this type."""
-    if dtype != "int8":
-        return Encoding(dtype)
-    with local_copy(store, SCALES) as path:
-        tensors, _ = load_checked(path)
-    return Encoding(dtype, tensors["scales"])
-
-
-# Until every reader takes a `Delivery`.
-def load_delivered_layer(store: Store) -> AugmentedLayer:
-    """The augmented layer of a delivery."""
-    with local_copy(store, AUGMENTED) as path:
-        return load_augmented_layer(path)
-
-
-def shard_names(splits: dict[str, SplitFacts]) -> list[str]:
-    """The names of all shards, split by split."""
-    return [
-        shard_name(split, index, facts.shards)
-        for split, facts in splits.items()
-        for index in range(facts.shards)
-    ]
-
-
-def read_shards(store: Store, manifest: Manifest, split: str) -> Iterator[Shard]:
-    """The shards of a split, one by one."""
-    yield from Delivery(store, manifest).shards(split)

@@ -16,6 +16,7 @@ from mole.scheme.morphing import narrow
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array
 from mole.storage.checked import load_checked, read_metadata, save_checked, write_checked
+from mole.storage.stores import Store
 
 FIRST_LAYER = "mole-first-layer"
 AUGMENTED_LAYER = "mole-augmented-layer"
@@ -28,9 +29,10 @@ def save(layer: FirstLayer | AugmentedLayer, path: str | PathLike[str]) -> None:
     save_checked(Path(path), *_contents(layer, path))
 
 
-def write_layer(layer: FirstLayer | AugmentedLayer, path: Path) -> None:
-    """Write a layer to a path that nobody reads yet, as `Store.make` gives it."""
-    write_checked(path, *_contents(layer, path))
+def save_into(store: Store, name: str, layer: FirstLayer | AugmentedLayer) -> None:
+    """Write a layer as a file of a store, complete or not at all."""
+    tensors, metadata = _contents(layer, f"{store.label}/{name}")
+    store.make(name, lambda path: write_checked(path, tensors, metadata))
 
 
 def load(path: str | PathLike[str]) -> FirstLayer | AugmentedLayer:

@@ -7,15 +7,16 @@ unfinished. Its own checksum, in the field `seal`, is taken with zeros in that f
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from mole._version import __version__
 from mole.errors import DeliveryError, MoleError
-from mole.exchange.encoding import Dtype, check_dtype
+from mole.exchange.shards import Dtype, check_dtype
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Shape, check_shape
-from mole.storage.stores import Store
+from mole.storage.stores import Store, digest_of
 
 FORMAT, VERSION = "mole-delivery", 2
 NAME = "manifest.json"
@@ -98,7 +99,7 @@ class Manifest:
     classes: tuple[str, ...] | None
     columns: tuple[str, ...]
     splits: dict[str, SplitFacts]
-    files: dict[str, FileFacts]
+    files: dict[str, FileFacts] = field(default_factory=dict)
     tool: str = f"morphed-learning {__version__}"
 
     @property
@@ -111,12 +112,16 @@ class Manifest:
         """Bytes of all shards."""
         return sum(facts.bytes for name, facts in self.files.items() if name.startswith("data/"))
 
-    def write(self, store: Store) -> None:
-        """Write it into its delivery, with a checksum of itself."""
-        content = {"format": FORMAT, "version": VERSION, "seal": BLANK, **asdict(self)}
-        content["splits"] = {name: facts.fields() for name, facts in self.splits.items()}
+    def write(self, store: Store, names: Collection[str] = ()) -> "Manifest":
+        """Write it into its delivery, with checksums of the named files and of itself; what was written."""
+        splits = {name: facts.fields() for name, facts in self.splits.items()}
+        digests = {name: digest_of(store, name) for name in sorted(names)}
+        found = {name: FileFacts(bytes=size, sha256=digest) for name, (digest, size) in digests.items()}
+        whole = replace(self, files={**self.files, **found})
+        content = {"format": FORMAT, "version": VERSION, "seal": BLANK, **asdict(whole), "splits": splits}
         text = json.dumps(content, indent=1).encode() + b"\n"
         store.write(NAME, text.replace(BLANK.encode(), hashlib.sha256(text).hexdigest().encode(), 1))
+        return whole
 
     @classmethod
     def read(cls, store: Store) -> "Manifest":
@@ -165,3 +170,42 @@ class Manifest:
             normalisation=None if normalisation is None else Normalisation(**normalisation),
             classes=None if classes is None else tuple(classes),
         )
+
+
+CARD = "README.md"
+
+
+def dataset_card(
+    shape: Shape, dtype: str, splits: Mapping[str, SplitFacts], classes: Sequence[str] | None
+) -> str:
+    """The card's text: how the files are read, and what they are.
+
+    It says nothing about columns: each shard tells its own, and a second list could only disagree.
+    """
+    files = "\n".join(f"  - split: {name}\n    path: data/{name}-*.parquet" for name in splits)
+    rows = "\n".join(f"| {name} | {facts.rows} |" for name, facts in splits.items())
+    names = f"\nClasses, from 0: {', '.join(classes)}.\n" if classes else ""
+    sides = ", ".join(map(str, shape))
+    return f"""---
+configs:
+- config_name: default
+  data_files:
+{files}
+---
+
+# Morphed data
+
+Images of shape {"x".join(map(str, shape))}, multiplied by a secret matrix and stored as {dtype}.
+They are useful only with the augmented layer beside them. Made with Morphed Learning
+(`pip install 'morphed-learning[torch]'`).
+
+| split | rows |
+|---|---|
+{rows}
+{names}
+Check it with `mole verify`, and train on it with `mole.torch.MorphedDataset` and `mole.torch.attach`. Other
+readers of Parquet find each image as one list of numbers; `.reshape({sides})` gives it its shape.
+
+This is obfuscation, not encryption: whoever holds the augmented layer can get the images back. Treat these
+files as you would treat the images.
+"""

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import DeliveryError
-from mole.exchange.encoding import Encoding
 from mole.exchange.manifest import Manifest
+from mole.exchange.shards import Encoding
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.shapes import Array, element_count
 from mole.storage.checked import load_checked, write_checked

@@ -1,30 +1,118 @@
-"""Shards: Parquet files with a column of morphed data, a label, and a random row id.
+"""How morphed rows are stored: as numbers of 32, 16 or 8 bits, in Parquet files.
 
-Values lie in a list of fixed size, whose tensor shape stands in the field's metadata. Arrow has a type for
-that (fixed_shape_tensor), but Hugging Face's `datasets` refuses files that use it; its storage, and so
-every byte of the values, is this very list.
+With eight bits and a scale for each element a delivery is as large as the 8-bit images it was made from.
+The scales come from a random sample of the data, with room for what other rows may hold; the few values
+beyond are clipped.
+
+A shard is a Parquet file with a column of morphed data, a label, and a random row id. Values lie in a list
+of fixed size, whose tensor shape stands in the field's metadata. Arrow has a type for that
+(fixed_shape_tensor), but Hugging Face's `datasets` refuses files that use it; its storage, and so every
+byte of the values, is this very list.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mole.errors import DeliveryError
-from mole.scheme.shapes import Shape, element_count
-from mole.storage.stores import Store
+from mole.errors import DeliveryError, ParameterError
+from mole.scheme.morphing import narrow
+from mole.scheme.shapes import Array, Shape, element_count
+from mole.storage.checked import load_checked, write_checked
+from mole.storage.stores import Store, local_copy
+
+Dtype = Literal["float32", "float16", "int8"]
+DTYPES: tuple[Dtype, ...] = get_args(Dtype)
+LEVELS = 127
+ROWS_AT_ONCE = 64  # few enough to stay in the processor's cache from step to step
+MARGIN = 1.05  # over the largest value of the sample
+DEVIATIONS = 4.0  # of the sample: the least that the scales reach, because small samples miss the extremes
+
+
+def check_dtype(dtype: str) -> Dtype:
+    """The same type, unless it is one in which rows are not stored."""
+    for known in DTYPES:
+        if dtype == known:
+            return known
+    raise ParameterError(f"data cannot be stored as '{dtype}'", advice={"dtype": DTYPES})
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """A number type for stored rows, and for 8 bits the scales, (elements,) of float32.
+
+    >>> rows = np.array([[1.0, -20.0], [0.5, 10.0]], dtype=np.float32)
+    >>> eight = Encoding.fit("int8", rows)
+    >>> eight.encode(rows)
+    array([[121, -42],
+           [ 60,  21]], dtype=int8)
+    """
+
+    dtype: Dtype
+    scales: npt.NDArray[np.float32] | None = None
+
+    def __post_init__(self) -> None:
+        check_dtype(self.dtype)
+        if (self.dtype == "int8") != (self.scales is not None):
+            raise ParameterError("8-bit data has scales, and other data has none")
+
+    @classmethod
+    def fit(cls, dtype: Dtype, sample: Array) -> "Encoding":
+        """An encoding for rows like these, (b, elements)."""
+        if dtype != "int8":
+            return cls(dtype)
+        reach = np.maximum(MARGIN * np.abs(sample).max(axis=0), DEVIATIONS * sample.std(axis=0))
+        smallest_useful = 1e-12 + 1e-6 * reach.max()
+        return cls(dtype, (np.maximum(reach, smallest_useful) / LEVELS).astype(np.float32))
+
+    def encode(self, rows: Array) -> npt.NDArray[Any]:
+        """Rows as they are stored."""
+        if self.scales is None:
+            return narrow(rows, np.dtype(self.dtype))
+        stored = np.empty(rows.shape, np.int8)
+        per_step = 1 / self.scales
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            scaled = rows[part] * per_step
+            np.rint(scaled, out=scaled)
+            np.clip(scaled, -LEVELS, LEVELS, out=scaled)
+            stored[part] = scaled
+        return stored
+
+    def decode(self, stored: npt.NDArray[Any]) -> Array:
+        """Stored rows as float32 again."""
+        values = stored.astype(np.float32)
+        return values if self.scales is None else values * self.scales
+
 
 RESERVED = ROW_ID, IMAGE, LABEL = ("row_id", "image", "label")
 TENSOR_VALUES = f"{IMAGE}.list.element"
 SHAPE, SOURCE_DTYPE = b"shape", b"source_numbers"
+SCALES = "scales.safetensors"
 T = TypeVar("T")
 MIXED = "float32"  # pixels from 0 to 1: what samples of several number types have in common
+
+
+def save_encoding(store: Store, encoding: Encoding) -> None:
+    """Write the scales of 8-bit data; other data has none."""
+    if encoding.scales is not None:
+        scales, metadata = encoding.scales, {"format": "mole-scales", "version": "1"}
+        store.make(SCALES, lambda path: write_checked(path, {"scales": scales}, metadata))
+
+
+def load_encoding(store: Store, dtype: Dtype) -> Encoding:
+    """The encoding of data that is stored in this type."""
+    if dtype != "int8":
+        return Encoding(dtype)
+    with local_copy(store, SCALES) as path:
+        tensors, _ = load_checked(path)
+    return Encoding(dtype, tensors["scales"])
 
 
 class Shard(NamedTuple):
@@ -114,12 +202,9 @@ class ShardFile:
 
     def facts(self) -> ShardFacts:
         """What the end of the file tells; the rest of it is not read."""
-
-        def facts(file: pq.ParquetFile) -> ShardFacts:
-            dtype = (file.schema_arrow.metadata or {}).get(SOURCE_DTYPE)
-            return ShardFacts(file.metadata.num_rows, None if dtype is None else dtype.decode())
-
-        return self._ask(facts)
+        rows, metadata = self._ask(lambda file: (file.metadata.num_rows, file.schema_arrow.metadata))
+        dtype = (metadata or {}).get(SOURCE_DTYPE)
+        return ShardFacts(rows, None if dtype is None else dtype.decode())
 
     def row_ids(self) -> list[str]:
         """The ids of its rows."""

@@ -17,15 +17,14 @@ from typing import Literal, get_args
 
 from mole.errors import DeliveryError, MoleWarning, ParameterError
 from mole.exchange.delivery import UNFINISHED, Delivery
-from mole.exchange.encoding import Dtype
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.manifest import Manifest
+from mole.exchange.shards import Dtype, check_dtype
 from mole.progress import Progress, no_progress
-from mole.provider.delivery_maker import DeliveryMaker, Engine
+from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import delivery_warnings, record
-from mole.provider.local_engine import write_here
 from mole.provider.plan import Plan, opened_source
 from mole.provider.ray_engine import RayEngine, check_ray
 from mole.provider.row_numbers import RowNumbers
@@ -34,7 +33,7 @@ from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
 from mole.sources.preparation import Mode, Resize
 from mole.sources.source import BadSampleError, Source
-from mole.storage.locations import is_local, local_path
+from mole.storage.locations import absolute
 from mole.storage.stores import LocalStore, Store, open_store
 
 EngineName = Literal["local", "ray"]
@@ -106,18 +105,19 @@ def deliver(
         DeliveryError: if something else lies there, or the result would be of no use.
         BadSampleError: at the first sample that cannot be read, unless skip_bad.
     """
+    check_dtype(dtype)
     first = layer if isinstance(layer, FirstLayer) else load_first_layer(layer)
+    _warn_of_other_layers(first.fingerprint, key)
     write_shards = _engine(engine, ray_address, source)
-    address = None if isinstance(source, Source) else _absolute(os.fspath(source))
     opened = opened_source(source if isinstance(source, Source) else os.fspath(source), labels=labels)
-    store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
     plan = Plan(
-        source=opened, key=key, layer=first, source_address=address, out=_absolute(store.label),
-        dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize, keep=tuple(keep),
-        skip_bad=skip_bad, class_names=class_names, labels=labels, rows_per_shard=rows_per_shard,
+        source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype, mode=mode,
+        resize=resize, keep=tuple(keep), skip_bad=skip_bad, class_names=class_names, labels=labels,
+        rows_per_shard=rows_per_shard,
+        source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
-    _warn(opened, plan, key)
-    is_finished = _claim(store, plan.delivery_id)
+    _warn_of_unread_files(opened)
+    store, is_finished = _claim(out, plan.delivery_id)
     try:
         maker = DeliveryMaker(plan, opened, key, store)
         manifest = Manifest.read(store) if is_finished else maker.make(write_shards, progress)
@@ -127,7 +127,7 @@ def deliver(
         _give_up_if_nothing_is_lost(store)
         raise
     if key.path is not None:
-        record(key.path, delivery.manifest, [bad.name for bad in skipped])
+        record(key.path, manifest, [bad.name for bad in skipped])
     has_labels = any(split.labels is not None for split in opened.splits.values())
     return Delivered(delivery, skipped, opened.kind, has_labels)
 
@@ -146,34 +146,33 @@ def _engine(name: EngineName, ray_address: str | None, source: Address | Source)
     return RayEngine(ray_address)
 
 
-def _absolute(address: str) -> str:
-    """A path that means the same in every process on this machine; a URL as it is."""
-    return str(local_path(address).absolute()) if is_local(address) else address
-
-
-def _warn(source: Source, plan: Plan, key: MorphKey) -> None:
-    """Say what the provider should know before its data leaves."""
-    found = []
-    if source.unread:
-        found.append(
-            f"left out: {len(source.unread)} image files of a kind that cannot be read, such as "
-            f"{source.unread[0]}"
-        )
+def _warn_of_other_layers(layer_fingerprint: str, key: MorphKey) -> None:
+    """Say so before a key is used for a second developer."""
     if key.path is not None:
-        found += delivery_warnings(key.path, key.fingerprint, plan.layer.fingerprint)
-    for warning in found:
-        warnings.warn(warning, MoleWarning, stacklevel=3)
+        for warning in delivery_warnings(key.path, key.fingerprint, layer_fingerprint):
+            warnings.warn(warning, MoleWarning, stacklevel=3)
 
 
-def _claim(store: Store, delivery_id: str) -> bool:
-    """Take the place for this delivery; True if it lies there finished already."""
+def _warn_of_unread_files(source: Source) -> None:
+    if source.unread:
+        warnings.warn(
+            f"left out: {len(source.unread)} image files of a kind that cannot be read, such as "
+            f"{source.unread[0]}",
+            MoleWarning,
+            stacklevel=3,
+        )
+
+
+def _claim(out: Address | Store, delivery_id: str) -> tuple[Store, bool]:
+    """The place, taken for this delivery; and whether it lies there finished already."""
+    store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
     names = store.names()
     if MANIFEST in names:
         if Manifest.read(store).delivery_id != delivery_id:
             raise DeliveryError(f"{store.label} holds another delivery already: choose another place")
         if UNFINISHED in names:
             store.remove(UNFINISHED)
-        return True
+        return store, True
     if UNFINISHED in names:
         try:
             same = json.loads(store.read(UNFINISHED)).get("delivery_id") == delivery_id
@@ -184,11 +183,11 @@ def _claim(store: Store, delivery_id: str) -> bool:
                 f"{store.label} holds an unfinished delivery with another key, layer, source or option: "
                 "repeat that call, or choose another place"
             )
-        return False
+        return store, False
     if names:
         raise DeliveryError(f"{store.label} is not empty: choose another place")
     store.write(UNFINISHED, json.dumps({"delivery_id": delivery_id}).encode())
-    return False
+    return store, False
 
 
 def _give_up_if_nothing_is_lost(store: Store) -> None:

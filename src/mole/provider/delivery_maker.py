@@ -4,30 +4,37 @@ A file that is there is complete, so work that was interrupted goes on with thos
 """
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from mole.errors import DeliveryError, SourceError
-from mole.exchange.card import CARD, dataset_card
-from mole.exchange.delivery import AUGMENTED, SCALES, UNFINISHED, load_encoding, save_encoding
-from mole.exchange.encoding import Encoding
-from mole.exchange.layer_files import write_layer
-from mole.exchange.manifest import FileFacts, Manifest, SplitFacts
+from mole.exchange.delivery import AUGMENTED, UNFINISHED
+from mole.exchange.layer_files import save_into
+from mole.exchange.manifest import CARD, Manifest, SplitFacts, dataset_card
 from mole.exchange.probes import Probes, probe_error, save_probes
-from mole.exchange.shards import ShardFile, common_dtype
+from mole.exchange.shards import (
+    SCALES,
+    Encoding,
+    ShardFacts,
+    ShardFile,
+    common_dtype,
+    load_encoding,
+    save_encoding,
+)
 from mole.progress import Progress
 from mole.provider.keys import MorphKey
+from mole.provider.keys.key import augment
 from mole.provider.plan import Plan, ShardJob
 from mole.provider.shard_maker import ShardMaker, why_left_out
-from mole.provider.verbs import augment
-from mole.provider.witnesses import WitnessMaker, make_probes
+from mole.provider.witnesses import WitnessMaker, make_probes, smooth_images
 from mole.scheme.shapes import Array
 from mole.sources.source import Source
-from mole.storage.stores import Store, digest_of
+from mole.storage.stores import Store
 
 SCALE_SAMPLE = 4096
 MAX_PROBE_ERROR = 0.1
@@ -43,18 +50,19 @@ class DeliveryMaker:
 
     def make(self, engine: Engine, progress: Progress) -> Manifest:
         """Make every file that is missing."""
+        plan, store = self._plan, self._store
         with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="decode") as decoders:
-            maker = ShardMaker(self._plan, self._source, self._key, decoders=decoders)
-            maker.read(replace(self._plan.jobs[0], stop=1))  # a wrong shape shows before the hard work
-            encoding = self._encoding(maker)
-            probes, error = self._augmented_layer(encoding)
+            maker = ShardMaker(plan, self._source, self._key, decoders=decoders)
+            maker.read(replace(plan.jobs[0], stop=1))  # a wrong shape shows before the hard work
+            probes, error, encoding = self._augmented_layer(maker)
             self._write_shards(engine, maker, encoding, progress)
-        splits = self._splits()
+        splits = self._splits({job: ShardFile(store, job.name).facts() for job in plan.jobs})
         if probes is not None and error is not None:
-            witnesses = WitnessMaker(maker, encoding, probes).make(self._store, error)
-            save_probes(probes, witnesses, self._store)
-        manifest = self._write_manifest(splits, error)
-        self._store.remove(UNFINISHED)
+            witnesses = WitnessMaker(maker, encoding, probes).make(store, error)
+            save_probes(probes, witnesses, store)
+        store.write(CARD, dataset_card(plan.layer.input_shape, plan.dtype, splits, plan.classes).encode())
+        manifest = self._manifest(splits, error).write(store, store.names() - {UNFINISHED})
+        store.remove(UNFINISHED)
         return manifest
 
     def _encoding(self, maker: ShardMaker) -> Encoding:
@@ -72,13 +80,15 @@ class DeliveryMaker:
         save_encoding(self._store, encoding)
         return encoding
 
-    def _augmented_layer(self, encoding: Encoding) -> tuple[Probes, float] | tuple[None, None]:
-        """Write the augmented layer, unless it is there; its probes, and its features' error on them."""
-        layer, key = self._plan.layer, self._key
-        if self._plan.layer_dtype is None:
-            return None, None
-        augmented = augment(layer, key, dtype=self._plan.layer_dtype)
-        probes = make_probes(layer, key, encoding)
+    def _augmented_layer(self, maker: ShardMaker) -> tuple[Probes | None, float | None, Encoding]:
+        """Write the augmented layer, unless it is there; its probes, its features' error on them."""
+        plan, key = self._plan, self._key
+        if plan.layer_dtype is None:
+            return None, None, self._encoding(maker)
+        images = smooth_images(key, plan.layer.input_shape)
+        augmented = augment(plan.layer, key, dtype=plan.layer_dtype)
+        encoding = self._encoding(maker)
+        probes = make_probes(plan.layer, key, encoding, images)
         error = probe_error(probes, augmented, encoding)
         if not error <= MAX_PROBE_ERROR:
             raise DeliveryError(
@@ -86,8 +96,8 @@ class DeliveryMaker:
                 f"{100 * error:.0f} %: use a key with core='orthogonal', or dtype='float32'"
             )
         if AUGMENTED not in self._store.names():
-            self._store.make(AUGMENTED, lambda path: write_layer(augmented, path))
-        return probes, float(f"{error:.3g}")
+            save_into(self._store, AUGMENTED, augmented)
+        return probes, float(f"{error:.3g}"), encoding
 
     def _write_shards(
         self, engine: Engine, maker: ShardMaker, encoding: Encoding, progress: Progress
@@ -102,31 +112,27 @@ class DeliveryMaker:
                 done += rows
                 progress(done, total)
 
-    def _splits(self) -> dict[str, SplitFacts]:
+    def _splits(self, shards: Mapping[ShardJob, ShardFacts]) -> dict[str, SplitFacts]:
         """Rows that are really there: some samples may have been skipped, in this run or an earlier one."""
         splits = {}
         for name, size in self._plan.sizes.items():
-            files = [ShardFile(self._store, job.name) for job in self._plan.jobs if job.split == name]
-            shards = [file.facts() for file in files]
+            parts = [facts for job, facts in shards.items() if job.split == name]
             splits[name] = SplitFacts(
                 samples=size,
-                rows=sum(shard.rows for shard in shards),
-                shards=len(shards),
-                source_dtype=common_dtype([shard.source_dtype for shard in shards]),
+                rows=sum(part.rows for part in parts),
+                shards=len(parts),
+                source_dtype=common_dtype([part.source_dtype for part in parts]),
             )
         if not any(facts.rows for facts in splits.values()):
-            for job in self._plan.jobs:
+            for job in shards:
                 self._store.remove(job.name)
             raise self._nothing_usable()
         return splits
 
-    def _write_manifest(self, splits: dict[str, SplitFacts], error: float | None) -> Manifest:
-        """Write the card, and the manifest with a checksum of every file; `error` is that of the probes."""
-        plan, key, store = self._plan, self._key, self._store
-        card = dataset_card(plan.layer.input_shape, plan.dtype, splits, plan.classes)
-        store.write(CARD, card.encode())
-        digests = {name: digest_of(store, name) for name in sorted(store.names() - {UNFINISHED})}
-        manifest = Manifest(
+    def _manifest(self, splits: dict[str, SplitFacts], error: float | None) -> Manifest:
+        """What the delivery holds, but for its files; `error` is that of the probes."""
+        plan, key = self._plan, self._key
+        return Manifest(
             delivery_id=plan.delivery_id,
             key_fingerprint=key.fingerprint,
             layer_fingerprint=plan.layer.fingerprint,
@@ -142,10 +148,7 @@ class DeliveryMaker:
             classes=plan.classes,
             columns=plan.keep,
             splits=splits,
-            files={name: FileFacts(bytes=size, sha256=digest) for name, (digest, size) in digests.items()},
         )
-        manifest.write(store)
-        return manifest
 
     def _nothing_usable(self) -> SourceError:
         first = why_left_out(self._plan, next(iter(self._source.splits.values())), 0)
@@ -153,3 +156,22 @@ class DeliveryMaker:
             f"not one of {self._source.count} samples can be used, so nothing is left: {first.message}",
             advice=first.advice,
         )
+
+
+MAX_WORKERS = 16  # each holds about four times a shard in memory
+
+
+def write_here(
+    maker: ShardMaker, jobs: Sequence[ShardJob], encoding: Encoding, store: Store
+) -> Generator[int, None, None]:
+    """Write shards on this machine; gives the rows of each as soon as it is written."""
+    workers = min(os.cpu_count() or 1, MAX_WORKERS)
+    with threadpool_limits(1), ThreadPoolExecutor(workers, thread_name_prefix="shard") as pool:
+        try:
+            writing = [(job, pool.submit(maker.write, job, encoding, store)) for job in jobs]
+            for job, future in writing:
+                future.result()
+                yield job.rows
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise

@@ -1,17 +1,16 @@
 """What a delivery is made from, without the key: plain data that may travel to other machines."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 
 from mole.errors import ParameterError, SourceError
-from mole.exchange.encoding import Dtype, check_dtype
-from mole.exchange.shards import shard_name
-from mole.provider.kept_columns import kept_types
+from mole.exchange.shards import RESERVED, Dtype, shard_name
 from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
@@ -19,6 +18,49 @@ from mole.scheme.shapes import element_count
 from mole.sources.opening import open_source
 from mole.sources.preparation import Mode, Preparation, Resize
 from mole.sources.source import Source, without_labels
+
+
+def kept_types(source: Source, keep: Sequence[str]) -> dict[str, pa.DataType]:
+    """The type of each column that leaves, one for all splits.
+
+    Raises:
+        ParameterError: for a column that is not there, that differs between splits, or whose name is taken.
+    """
+    types: dict[str, pa.DataType] = {}
+    for column in keep:
+        if column in RESERVED:
+            raise ParameterError(
+                f"column '{column}' cannot be kept: a delivery has one of that name itself: rename it"
+            )
+        found = [_type_of(_column(split.extra, column, name)) for name, split in source.splits.items()]
+        try:
+            schemas = [pa.schema([(column, kind)]) for kind in found]
+            types[column] = pa.unify_schemas(schemas).field(column).type
+        except pa.ArrowException:
+            raise ParameterError(
+                f"column '{column}' holds {' and '.join(map(str, found))} in different splits: "
+                "make them one type, or leave it out"
+            ) from None
+    return types
+
+
+def kept_values(values: Sequence[Any], indices: Sequence[int], kind: pa.DataType) -> pa.Array:
+    """Some cells of a column, in the type that the whole delivery has."""
+    cells = (values[index] for index in indices)
+    return pa.array([cell.as_py() if isinstance(cell, pa.Scalar) else cell for cell in cells], kind)
+
+
+def _column(extra: Mapping[str, Sequence[Any]], column: str, split: str) -> Sequence[Any]:
+    if column not in extra:
+        known = ", ".join(extra) or "none"
+        raise ParameterError(f"split '{split}' has no column '{column}' to keep: it has {known}")
+    return extra[column]
+
+
+def _type_of(values: Sequence[Any]) -> pa.DataType:
+    kind = values.type if isinstance(values, pa.ChunkedArray) else pa.array(values).type
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
 
 SHARD_BYTES = 1 << 26  # of 32-bit values: large products, and little memory
 
@@ -57,8 +99,7 @@ class Plan:
         source: the provider's data, opened; what the plan needs to know of it is read at once.
         key: the provider's key, which names the delivery; neither of the two is kept.
         layer: the developer's first layer.
-        source_address: path or URL of the data; None where it was opened by the caller.
-        out: path or URL of the delivery.
+        source_address: path or URL of the data, as every worker sees it; None where no other process reads it.
         dtype: how morphed values are stored.
         layer_dtype: how the augmented layer is stored; None to leave it out, for further data under a key
             whose augmented layer the developer has.
@@ -78,7 +119,6 @@ class Plan:
     key: InitVar[MorphKey]
     layer: FirstLayer
     source_address: str | None
-    out: str
     dtype: Dtype = "float32"
     layer_dtype: LayerDtype | None = "float32"
     mode: Mode | None = None
@@ -127,7 +167,9 @@ class Plan:
     def open_source(self) -> Source:
         """The data, opened by its address: what every process does for itself."""
         if self.source_address is None:
-            raise ParameterError("the data was given as an opened source: only its path or URL can travel")
+            raise ParameterError(
+                "this plan does not say where its data lies: only a path or URL can travel"
+            )
         return opened_source(self.source_address, labels=self.labels)
 
     def _check(self, source: Source, key: MorphKey) -> None:
@@ -136,7 +178,6 @@ class Plan:
                 f"the key morphs samples of shape {key.input_shape} and the layer takes "
                 f"{self.layer.input_shape}: make a key for this layer"
             )
-        check_dtype(self.dtype)
         if source.unread and not self.skip_bad:
             raise SourceError(
                 f"{len(source.unread)} image files are of a kind that cannot be read, such as "

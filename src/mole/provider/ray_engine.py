@@ -14,11 +14,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from mole.errors import DeliveryError, MissingExtraError
-from mole.exchange.encoding import Encoding
+from mole.exchange.shards import Encoding
 from mole.provider.keys.transport import Parcel, open_key, seal_key
 from mole.provider.plan import Plan, ShardJob
 from mole.provider.shard_maker import ShardMaker
-from mole.storage.locations import reason_of
+from mole.storage.locations import absolute, reason_of
 from mole.storage.stores import Store, open_store
 
 CONNECTS_WITHIN, ANSWERS_WITHIN = 5, 30  # seconds
@@ -52,7 +52,7 @@ class RayEngine:
             holder = ray.remote(_Holder).options(num_cpus=0).remote(parcel.opener)
             rows = ray.data.from_items([asdict(job) for job in jobs], override_num_blocks=len(jobs))
             workers = max(1, min(len(jobs), int(ray.cluster_resources().get("CPU", 1))))
-            order = (maker.plan, parcel.box, encoding, holder)
+            order = (maker.plan, absolute(store.label), parcel.box, encoding, holder)
             for result in rows.map(_Worker, fn_constructor_args=order, concurrency=workers).iter_rows():
                 yield result["rows"]
         except ray.exceptions.RayError as error:
@@ -74,13 +74,13 @@ class _Holder:
 class _Worker:
     """One process that makes shards."""
 
-    def __init__(self, plan: Plan, box: bytes, encoding: Encoding, holder: Any) -> None:
+    def __init__(self, plan: Plan, out: str, box: bytes, encoding: Encoding, holder: Any) -> None:
         import ray  # noqa: PLC0415  (only in workers)
 
         key = open_key(Parcel(ray.get(holder.opener.remote()), box))
         self._maker = ShardMaker(plan, plan.open_source(), key)
         self._encoding = encoding
-        self._store = open_store(plan.out)
+        self._store = open_store(out)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         job = ShardJob(**row)

@@ -1,32 +1,22 @@
 """One shard: read, prepare, morph, encode, write. Every engine does this same work."""
 
-from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mole.errors import DeliveryError
-from mole.exchange.encoding import Encoding
-from mole.exchange.shards import Shard, common_dtype, write_shard
-from mole.provider.kept_columns import kept_values
+from mole.exchange.shards import Encoding, Shard, common_dtype, write_shard
 from mole.provider.keys import MorphKey
-from mole.provider.plan import Plan, ShardJob
+from mole.provider.plan import Plan, ShardJob, kept_values
 from mole.provider.row_numbers import RowNumbers
 from mole.scheme.shapes import Array, element_count, unroll
+from mole.sources.preparation import PlainSamples
 from mole.sources.source import BadSampleError, Source, Split
 from mole.storage.stores import Store
 
 PIECE_BYTES = 1 << 24  # of 32-bit values, worked on at a time
-
-
-class PlainRows(NamedTuple):
-    """Plain data of some rows, their positions in the split, and the number types of their samples."""
-
-    plain: Array
-    positions: list[int]
-    source_dtypes: set[str]
 
 
 class ShardMaker:
@@ -65,18 +55,18 @@ class ShardMaker:
             rows = self.read(piece)
             filled = slice(len(positions), len(positions) + len(rows.plain))
             values[filled] = encoding.encode(self.morphed(rows.plain))
-            positions += rows.positions
+            positions += [piece.start + place for place in rows.places]
             dtypes |= rows.source_dtypes
         return self._shard(job.split, values[: len(positions)], positions, dtypes)
 
-    def read(self, job: ShardJob) -> PlainRows:
+    def read(self, job: ShardJob) -> PlainSamples:
         """Plain data of a shard's rows, in their secret order; without bad samples, if they are skipped."""
-        samples = self._read_all(job.split, self.rows[job.split].order[job.start : job.stop].tolist())
-        good = {
-            position: sample for position, sample in enumerate(samples, job.start) if sample is not None
-        }
-        dtypes = {sample.dtype.name for sample in good.values()}
-        return PlainRows(self._plain([*good.values()]), [*good], dtypes)
+        return self.plan.preparation.read_many(
+            self._source.splits[job.split],
+            self.rows[job.split].order[job.start : job.stop].tolist(),
+            skip_bad=self.plan.skip_bad,
+            workers=self._decoders,
+        )
 
     def read_row(self, job: ShardJob, row_id: str) -> Array:
         """Plain data of one row of a shard, (1, *input_shape), read from the source."""
@@ -87,8 +77,8 @@ class ShardMaker:
             raise DeliveryError(
                 f"{job.name} holds rows that are not of this delivery: remove it and call again"
             ) from None
-        split = self._source.splits[job.split]
-        return self._plain([self.plan.preparation.read(split, int(numbers.order[position]))])
+        sample = int(numbers.order[position])
+        return self.plan.preparation.plain_samples(self._source.splits[job.split], [sample])
 
     def morphed(self, plain: Array) -> Array:
         """Morphed rows before they are encoded, (b, elements), from plain data, (b, *input_shape)."""
@@ -107,29 +97,6 @@ class ShardMaker:
             },
             source_dtype=common_dtype(tuple(dtypes)) if dtypes else None,
         )
-
-    def _read_all(self, name: str, indices: list[int]) -> list[npt.NDArray[Any] | None]:
-        split = self._source.splits[name]
-
-        def read(index: int) -> npt.NDArray[Any] | None:
-            try:
-                return self.plan.preparation.read(split, index)
-            except BadSampleError:
-                if self.plan.skip_bad:
-                    return None
-                raise
-
-        several: Callable[..., Any] = map if self._decoders is None else self._decoders.map
-        return list(several(read, indices))
-
-    def _plain(self, shaped: list[npt.NDArray[Any]]) -> Array:
-        preparation = self.plan.preparation
-        if not shaped:
-            return np.empty((0, *self._input_shape), np.float32)
-        if len({array.dtype for array in shaped}) == 1:
-            stacked = np.empty((len(shaped), *self._input_shape), shaped[0].dtype)  # in row-major order
-            return preparation.plain(np.stack(shaped, out=stacked))
-        return np.concatenate([preparation.plain(array[np.newaxis]) for array in shaped])
 
 
 def why_left_out(plan: Plan, split: Split, index: int) -> BadSampleError:

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from mole.exchange.encoding import LEVELS, Encoding
 from mole.exchange.probes import Probes, Witnesses, root_mean_square, tolerance
-from mole.exchange.shards import ShardFile
+from mole.exchange.shards import LEVELS, Encoding, ShardFile
 from mole.provider.keys import MorphKey
 from mole.provider.plan import ShardJob
 from mole.provider.shard_maker import ShardMaker
@@ -19,9 +18,8 @@ POSITIONS = 64
 TRIES = 4
 
 
-def make_probes(layer: FirstLayer, key: MorphKey, encoding: Encoding) -> Probes:
-    """Probes for a layer and a key, the same ones every time."""
-    plain = _smooth_images(key, layer.input_shape)
+def make_probes(layer: FirstLayer, key: MorphKey, encoding: Encoding, plain: Array) -> Probes:
+    """Probes for a layer and a key from made-up images, (n, *input_shape)."""
     morphed = unroll(key.morphing.morph(plain))
     if encoding.scales is not None:  # small enough that nothing is clipped
         largest = np.abs(morphed / encoding.scales).max(axis=1)
@@ -82,8 +80,8 @@ class WitnessMaker:
         return true[0] if 2 * allowed[0] <= linear[0] else None
 
 
-def _smooth_images(key: MorphKey, shape: Shape) -> Array:
-    """Coarse random patterns, stretched to the sample's shape along its last two axes."""
+def smooth_images(key: MorphKey, shape: Shape) -> Array:
+    """Coarse random patterns, the same ones every time, stretched to the sample's shape along its last two axes."""
     sides = [min(COARSE, side) for side in shape[-2:]]
     coarse = key.stream("probes").normals(COUNT * element_count((*shape[:-2], *sides)))
     images = coarse.reshape(COUNT, *shape[:-2], *sides)

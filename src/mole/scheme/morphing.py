@@ -4,15 +4,111 @@ M repeats the core kappa times on its diagonal, so multiplying a sample by M is 
 kappa blocks and multiplying each by the core: one matrix product for a whole batch.
 """
 
+import math
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Literal, NoReturn, get_args
 
 import numpy as np
 
-from mole.errors import ShapeError
-from mole.scheme.cores import Core
+from mole.errors import CoreError, ShapeError
 from mole.scheme.layouts import Layout
 from mole.scheme.shapes import Array, FloatType, check_finite, check_floats, rows_of
+from mole.scheme.whitening import SPECTRUM_FLOOR, Whitening
+
+CoreKind = Literal["orthogonal", "whitened", "gaussian"]
+CORE_KINDS: tuple[CoreKind, ...] = get_args(CoreKind)
+
+# A Gaussian matrix of side q has a condition number of a few q; one in sixteen exceeds this many.
+GAUSSIAN_CONDITION_PER_SIDE = 32.0
+POWER_ITERATIONS = 24
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Core:
+    """A checked q x q matrix with its inverse. Both are secret: they never show in a `repr`."""
+
+    matrix: Array
+    inverse: Array
+
+    @property
+    def size(self) -> int:
+        """The paper's q."""
+        return len(self.matrix)
+
+    @property
+    def condition(self) -> float:
+        """The condition number in the 2-norm, estimated from below to a few per cent."""
+        return _largest_singular_value(self.matrix) * _largest_singular_value(self.inverse)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Core is secret and never pickled, because a pickle is not encrypted")
+
+    def __repr__(self) -> str:
+        return f"Core({self.size}x{self.size}, secret)"
+
+
+def orthogonal_core(normal: Array) -> Core:
+    """A core drawn evenly from all rotations and reflections (Haar); condition 1.
+
+    >>> core = orthogonal_core(np.array([[3.0, 1.0], [4.0, 2.0]]))
+    >>> core.matrix.round(2).tolist()
+    [[0.6, -0.8], [0.8, 0.6]]
+    """
+    q, r = np.linalg.qr(normal)
+    # Without this the signs would depend on the LAPACK in use, and Q would not be Haar.
+    matrix = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)
+    return _checked(Core(matrix, np.ascontiguousarray(matrix.T)), condition_limit=1.001)
+
+
+def whitened_core(normal: Array, whitening: Whitening) -> Core:
+    """An orthogonal core after a whitening: morphed data has the identity as covariance."""
+    rotation = orthogonal_core(normal)
+    whiten = whitening.matrix.astype(np.float64)
+    core = Core(whiten @ rotation.matrix, rotation.inverse @ _inverse(whiten))
+    return _checked(core, condition_limit=1.1 / math.sqrt(SPECTRUM_FLOOR))
+
+
+def gaussian_core(normal: Array) -> Core:
+    """The paper's core: independent normal elements, refused if inverting it would lose too much precision.
+
+    Elements are scaled by 1/sqrt(q), so that morphed data keeps the scale of the plain data.
+    """
+    size = len(normal)
+    matrix = normal / math.sqrt(size)
+    return _checked(Core(matrix, _inverse(matrix)), condition_limit=GAUSSIAN_CONDITION_PER_SIDE * size)
+
+
+def _inverse(matrix: Array) -> Array:
+    try:
+        return np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        raise CoreError("the core cannot be inverted: generate another key") from None
+
+
+def _checked(core: Core, *, condition_limit: float) -> Core:
+    if not (np.isfinite(core.matrix).all() and np.isfinite(core.inverse).all()):
+        raise CoreError("the core has a NaN or an infinity: generate another key")
+    if np.count_nonzero(core.matrix) < core.matrix.size:
+        raise CoreError("the core has an element that is zero: generate another key")
+    condition = core.condition
+    if not condition <= condition_limit:
+        raise CoreError(
+            f"the core's condition number is {condition:.3g}, above {condition_limit:.3g}: "
+            "generate another key"
+        )
+    return core
+
+
+def _largest_singular_value(matrix: Array) -> float:
+    """Largest singular value by power iteration, from a fixed start: the same on every run."""
+    vector = np.cos(np.arange(len(matrix), dtype=np.float64))
+    for _ in range(POWER_ITERATIONS):
+        vector = matrix.T @ (matrix @ vector)
+        length = float(np.linalg.norm(vector))
+        if not 0 < length < math.inf:
+            return math.inf
+        vector /= length
+    return float(np.linalg.norm(matrix @ vector))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import SourceError
-from mole.sources.arrays import array_split
-from mole.sources.source import Source
+from mole.sources.source import Source, array_split
 from mole.storage.locations import FileMark, Location, fingerprint
 
 ELEMENTS = 3 * 32 * 32

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import SourceError
-from mole.sources.arrays import ArraySplit, array_split
-from mole.sources.source import Source
+from mole.sources.source import ArraySplit, Source, array_split
 from mole.storage.locations import FileMark, Location, fingerprint
 
 IDX_NAME = re.compile(r"(train|t10k|test)-(images|labels)[-.]idx[13]-ubyte(\.gz)?$")

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import SourceError
-from mole.sources.arrays import array_split
-from mole.sources.source import Source
-from mole.storage.locations import FileMark, Location, fingerprint
+from mole.sources.source import Source, array_split
+from mole.storage.locations import Location, fingerprint
 
 IMAGES, LABELS = "images", "labels"
 
@@ -25,7 +24,7 @@ _SPLIT = re.compile(r"(?<![a-wz])(train|test|dev|val(?:id(?:ation)?)?)(?![a-wz])
 
 def open_npz(place: Location) -> Source:
     """Arrays named x_train, y_train, x_test, ... (or images, train_images, train_labels, ...)."""
-    content = place.read()
+    content, name = place.read_whole()
     arrays = _load(place, ".npz", io.BytesIO(content))
     if not isinstance(arrays, dict):
         raise SourceError(f"{place.label} holds one array and not several: name it .npy")
@@ -40,24 +39,21 @@ def open_npz(place: Location) -> Source:
     }
     is_text = classes is not None and classes.dtype.kind == "U"
     names = tuple(map(str, classes.reshape(-1))) if is_text else None
-    return Source("npz", splits, names, _fingerprint(place, FileMark.of_content(content)))
+    return Source("npz", splits, names, name)
 
 
 def open_npy(place: Location) -> Source:
     """One array, as a split 'train' without labels; on a local disk it is mapped, not loaded."""
     if place.is_local:
-        values, mark = _load(place, ".npy", place.path, mmap_mode="r"), place.mark()
+        values = _load(place, ".npy", place.path, mmap_mode="r")
+        name = fingerprint(place, {place.path: place.mark()})
     else:
-        content = place.read()
-        values, mark = _load(place, ".npy", io.BytesIO(content)), FileMark.of_content(content)
+        content, name = place.read_whole()
+        values = _load(place, ".npy", io.BytesIO(content))
     if isinstance(values, dict):
         raise SourceError(f"{place.label} holds several arrays and not one: name it .npz")
     split = array_split(values, None, place.label)
-    return Source("npy", {"train": split}, None, _fingerprint(place, mark))
-
-
-def _fingerprint(place: Location, mark: FileMark) -> str:
-    return fingerprint(place, {place.path: mark})
+    return Source("npy", {"train": split}, None, name)
 
 
 def _load(place: Location, kind: str, file: str | IO[bytes], mmap_mode: Literal["r"] | None = None) -> Any:

@@ -23,14 +23,15 @@ def open_source(path: str) -> Source:
         SourceError: if it is not there, has no samples, or is not of a known kind.
     """
     place = Location.of(path)
-    if not place.exists():
+    found = place.look()
+    if found is None:
         raise SourceError(f"{path} is not there: give {KINDS}")
-    source = _open_folder(place) if place.is_folder() else _open_file(place)
+    source = _open_folder(place) if found == "folder" else _open_file(place)
     return check_source(source, path)
 
 
 def _open_file(place: Location) -> Source:
-    name = place.name.lower()
+    name = place.path.lower()
     if name.endswith(".npz"):
         return numpy_files.open_npz(place)
     if name.endswith(".npy"):

@@ -5,8 +5,9 @@ change it. What was done is recorded, so that the developer can do the same to i
 """
 
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,14 @@ Resize = Literal["crop", "stretch"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 RESIZES: tuple[Resize, ...] = get_args(Resize)
 IMAGE_CHANNELS = (1, 2, 3, 4)  # grey or colour, each with or without transparency
+
+
+class PlainSamples(NamedTuple):
+    """Plain data, (n, *input_shape); which of the samples asked for it is; the number types they had."""
+
+    plain: Array
+    places: list[int]
+    source_dtypes: set[str]
 
 
 @dataclass(frozen=True)
@@ -81,6 +90,35 @@ class Preparation:
             return self.shape(split.read(index))
         except ShapeError as error:
             raise BadSampleError(split.name_of(index), error.message, advice=error.advice) from None
+
+    def read_many(
+        self, split: Split, indices: Sequence[int], *, skip_bad: bool, workers: Executor | None = None
+    ) -> "PlainSamples":
+        """Plain data of some samples of a split, by several threads where there are some.
+
+        Raises:
+            BadSampleError: at the first sample that cannot be used, unless they are skipped.
+        """
+
+        def read(index: int) -> npt.NDArray[Any] | None:
+            try:
+                return self.read(split, index)
+            except BadSampleError:
+                if skip_bad:
+                    return None
+                raise
+
+        found = list(map(read, indices) if workers is None else workers.map(read, indices))
+        usable = [(place, shaped) for place, shaped in enumerate(found) if shaped is not None]
+        dtypes = {shaped.dtype for _, shaped in usable}
+        plain = np.empty((len(usable), *self.input_shape), np.float32)
+        if len(dtypes) == 1:
+            stacked = np.empty(plain.shape, dtypes.copy().pop())  # in row-major order
+            plain = plain_data(np.stack([shaped for _, shaped in usable], out=stacked), self.normalisation)
+        else:
+            for row, (_, shaped) in enumerate(usable):
+                plain[row] = plain_data(shaped[np.newaxis], self.normalisation)[0]
+        return PlainSamples(plain, [place for place, _ in usable], {dtype.name for dtype in dtypes})
 
     def samples(self, source: Source, count: int, *, progress: Progress = no_progress) -> Array:
         """Plain data of at most `count` samples, spread evenly over the main split: (n, *input_shape).
@@ -190,8 +228,3 @@ class Preparation:
         if shape[1:] != self.input_shape[1:]:
             advice["resize"] = RESIZES
         return ShapeError(wrong, advice=advice)
-
-
-def shaped_sample(split: Split, index: int, preparation: Preparation) -> npt.NDArray[Any]:
-    """The same as `preparation.read(split, index)`."""
-    return preparation.read(split, index)

@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from mole.errors import SourceError
-from mole.sources.arrays import guess_axes
 from mole.sources.images import ImageError, decode_image
-from mole.sources.source import BadSampleError, Labels, Sample, Source, Split
+from mole.sources.source import BadSampleError, Labels, Sample, Source, Split, guess_axes
 
 LABELS = ("label", "labels", "fine_label", "class", "target")
 IMAGES = ("image", "img", "images", "pixels", "x")

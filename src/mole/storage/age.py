@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyrage
@@ -29,13 +29,20 @@ def encrypt(content: bytes, *, passphrase: str | None, recipients: Sequence[str]
     return bytes(pyrage.passphrase.encrypt(content, passphrase, armored=armoured))
 
 
-def decrypt(content: bytes, *, passphrase: str | None, identities: Sequence[str], name: str) -> bytes:
-    """Content decrypted with a passphrase or age identities; `name` is the file's, for messages."""
+def decrypt(
+    content: bytes, *, passphrase: str | Callable[[], str] | None, identities: Sequence[str], name: str
+) -> bytes:
+    """Content decrypted with a passphrase or age identities; `name` is the file's, for messages.
+
+    A function is asked for the passphrase only if the file needs one.
+    """
     if isinstance(identities, str):
         raise ParameterError("identities are a list: put the identity in brackets")
     stanzas = stanza_kinds(content)
     if not stanzas:
         raise KeyFileError(f"{name} is not a key (an age file), or it is cut off: use an undamaged copy")
+    if "scrypt" in stanzas and callable(passphrase):
+        passphrase = passphrase()
     if "scrypt" in stanzas and not isinstance(passphrase, str):
         raise KeyFileError(f"{name} is protected by a passphrase", advice={"passphrase": None})
     if "scrypt" not in stanzas and not identities:
@@ -55,11 +62,6 @@ def decrypt(content: bytes, *, passphrase: str | None, identities: Sequence[str]
 def is_age_file(path: Path) -> bool:
     """Whether a file starts like an age file."""
     return read_limited(path, HEADER_BYTES, cut=True).lstrip().startswith((ARMOUR_START, BINARY_START))
-
-
-def needs_passphrase(path: Path) -> bool:
-    """Whether an age file opens with a passphrase, rather than with identities."""
-    return "scrypt" in stanza_kinds(read_limited(path, HEADER_BYTES, cut=True))
 
 
 def read_limited(path: Path, limit: int, *, cut: bool = False) -> bytes:

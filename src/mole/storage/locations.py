@@ -6,12 +6,13 @@ for path in photos.files():
 """
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, Any, Literal, NamedTuple, TypeVar
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
@@ -41,6 +42,12 @@ def local_path(path: str) -> Path:
     with suppress(RuntimeError):  # '~nobody', who has none
         local = local.expanduser()
     return local
+
+
+def absolute(path: str | os.PathLike[str]) -> str:
+    """A path that means the same in every process on this machine; a URL as it is."""
+    named = os.fspath(path)
+    return str(local_path(named).absolute()) if is_local(named) else named
 
 
 class FileMark(NamedTuple):
@@ -108,6 +115,12 @@ class Location:
         """The location of a full path on the same file system."""
         return replace(self, path=path, label=f"{self.label.rstrip('/')}/{self.inside(path)}")
 
+    def look(self) -> Literal["file", "folder"] | None:
+        """What is there at this moment; None for nothing."""
+        if not self.exists():
+            return None
+        return "folder" if self.is_folder() else "file"
+
     def exists(self) -> bool:
         """Whether something is there, at this moment and not when its folder was last listed."""
         self._refresh()
@@ -143,6 +156,11 @@ class Location:
     def read(self) -> bytes:
         """The file's bytes."""
         return bytes(self._ask("read", lambda: self.filesystem.cat_file(self.path)))
+
+    def read_whole(self) -> tuple[bytes, str]:
+        """The file's bytes, and a fingerprint of a source that is just this file."""
+        content = self.read()
+        return content, fingerprint(self, {self.path: FileMark.of_content(content)})
 
     def start(self, length: int) -> bytes:
         """The file's first bytes."""

@@ -1,10 +1,10 @@
-"""MorphKey: the provider's secret, from which the core and the channel order follow."""
+"""MorphKey: the provider's secret, from which the core and the channel order follow; and what it does."""
 
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -13,17 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import CoreError, KeyFileError, ParameterError
-from mole.provider.keys.derivation import SEED_BYTES, WordStream, derive_bytes
+from mole.provider.keys.derivation import SEED_BYTES, KeyParameters, WordStream, derive_bytes
 from mole.provider.keys.key_file import (
     read_key_text,
     read_whitening,
+    save_texts,
     whitening_path,
     write_key_text,
     write_whitening,
 )
-from mole.provider.keys.parameters import KeyParameters
-from mole.scheme.cores import Core, gaussian_core, orthogonal_core, whitened_core
-from mole.scheme.morphing import Morphing
+from mole.scheme.augmented import AugmentedLayer, build_augmented_layer
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.morphing import Core, Morphing, gaussian_core, orthogonal_core, whitened_core
 from mole.scheme.shapes import (
     Array,
     Shape,
@@ -34,9 +35,7 @@ from mole.scheme.shapes import (
     rows_of,
 )
 from mole.scheme.whitening import Whitening
-from mole.storage.age import decrypt, encrypt, read_limited
-from mole.storage.atomic import new_secret_file
-from mole.storage.locations import reason_of
+from mole.storage.age import decrypt, read_limited
 
 MAX_DRAWS = 100
 MAX_KEY_FILE_BYTES = 1 << 16
@@ -135,7 +134,8 @@ class MorphKey:
     @cached_property
     def morphing(self) -> Morphing:
         """The morphing itself, derived from the seed at first use (seconds for a large core)."""
-        return Morphing(self.parameters.to_layout(), self._derive_core())
+        core = self._derive_core()
+        return Morphing(self.parameters.to_layout(), core)
 
     def channel_order(self, channels: int) -> npt.NDArray[np.intp]:
         """The secret order of output channels: new channel c is old channel order[c]."""
@@ -170,38 +170,14 @@ class MorphKey:
             recipients: age recipients (age1..., or ssh-ed25519 public keys) instead of a passphrase.
         """
         path = Path(path)
-        text, whitening = self.to_texts()
-        files = {path: (text, True)}
-        if whitening is not None:
-            # First the whitening: a key that is there is complete.
-            files = {whitening_path(path): (whitening, False), **files}
-        for file in files:
-            if file.exists() or file.is_symlink():
-                raise KeyFileError(
-                    f"{file} exists already, and a key is never overwritten: choose another name"
-                )
-        sealed = {
-            file: encrypt(content, passphrase=passphrase, recipients=recipients, armoured=armoured)
-            for file, (content, armoured) in files.items()
-        }
-        written: list[Path] = []
-        try:
-            for file, content in sealed.items():
-                new_secret_file(file, content)
-                written.append(file)
-        except BaseException as error:
-            for file in written:
-                file.unlink(missing_ok=True)
-            if isinstance(error, OSError | ValueError):
-                raise KeyFileError(f"{path} cannot be written: {reason_of(error)}") from None
-            raise
+        save_texts(path, *self.to_texts(), passphrase=passphrase, recipients=recipients)
         self.path = self.path or path.absolute()
 
     @classmethod
     def load(
         cls,
         path: str | PathLike[str],
-        passphrase: str | None = None,
+        passphrase: str | Callable[[], str] | None = None,
         *,
         identities: Sequence[str] = (),
     ) -> "MorphKey":
@@ -209,10 +185,12 @@ class MorphKey:
 
         Args:
             path: the key file.
-            passphrase: what it was saved with.
+            passphrase: what it was saved with, or a function that is asked for it if it is needed.
             identities: texts of age identity files or SSH private keys, for a file with recipients.
         """
         path = Path(path)
+        if callable(passphrase):
+            passphrase = cache(passphrase)  # asked once, also for two files
 
         def read(file: Path, limit: int) -> bytes:
             sealed = read_limited(file, limit)
@@ -263,3 +241,33 @@ def _estimate_whitening(parameters: KeyParameters, sample: Array | None) -> Whit
         raise ParameterError("core='whitened' learns from data: give a sample of plain images")
     rows = check_finite(rows_of(check_floats(sample, "the sample"), parameters.input_shape), "the sample")
     return Whitening.estimate(parameters.to_layout().to_blocks(rows))
+
+
+def morph(images: Array, key: MorphKey) -> Array:
+    """Morphed data from plain data, (b, *input_shape), in the same shape and dtype.
+
+    >>> import numpy as np
+    >>> key = MorphKey.generate((1, 4, 4), insecure_seed=bytes(32))
+    >>> images = np.ones((2, 1, 4, 4), dtype=np.float32)
+    >>> bool(np.allclose(unmorph(morph(images, key), key), images, atol=1e-6))
+    True
+    """
+    return key.morphing.morph(images)
+
+
+def unmorph(morphed: Array, key: MorphKey) -> Array:
+    """Plain data from morphed data: only the holder of the key can do this with certainty."""
+    return key.morphing.unmorph(morphed)
+
+
+def augment(layer: FirstLayer, key: MorphKey, *, dtype: npt.DTypeLike = "float32") -> AugmentedLayer:
+    """The layer that gives the first layer's features on data morphed with this key.
+
+    Its channels come in the key's secret order. `dtype` is how it is stored: 'float16' halves it.
+    """
+    if not isinstance(key, MorphKey):
+        raise ParameterError(f"a {type(key).__name__} is no key: call augment(layer, key)")
+    if not isinstance(layer, FirstLayer):
+        raise ParameterError(f"a {type(layer).__name__} cannot be augmented: give a first layer")
+    order = key.channel_order(layer.channels)
+    return build_augmented_layer(layer, key.morphing, order, key_fingerprint=key.fingerprint, dtype=dtype)

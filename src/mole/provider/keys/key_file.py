@@ -14,6 +14,7 @@ The whitening, which has as many numbers as the core, lies in a second file besi
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -21,11 +22,13 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from mole.errors import KeyFileError, MoleError
-from mole.provider.keys.parameters import VERSION, KeyParameters
-from mole.scheme.cores import CORE_KINDS
+from mole.provider.keys.derivation import VERSION, KeyParameters
 from mole.scheme.layouts import LAYOUTS
+from mole.scheme.morphing import CORE_KINDS
 from mole.scheme.shapes import block_size, check_shape
 from mole.scheme.whitening import Whitening
+from mole.storage.age import encrypt
+from mole.storage.atomic import new_secret_file, reason_of
 
 COMMENT = "# Morphed Learning key. Whoever has it can undo the morphing: keep it secret."
 MAX_TEXT_BYTES = 4096
@@ -155,3 +158,33 @@ def _parameters(fields: dict[str, str], name: str) -> KeyParameters:
 def _malformed(name: str, field: str) -> KeyFileError:
     # The value stays out of the message: it may be the seed.
     return KeyFileError(f"{name} is not a valid key: its line '{field}' cannot be read")
+
+
+def save_texts(
+    path: Path, text: bytes, whitening: bytes | None, *, passphrase: str | None, recipients: Sequence[str]
+) -> None:
+    """Encrypt what a key's files hold and write all of them or none; never over an existing file."""
+    files = {path: (text, True)}
+    if whitening is not None:
+        # First the whitening: a key that is there is complete.
+        files = {whitening_path(path): (whitening, False), **files}
+    for file in files:
+        if file.exists() or file.is_symlink():
+            raise KeyFileError(
+                f"{file} exists already, and a key is never overwritten: choose another name"
+            )
+    encrypted = {
+        file: encrypt(content, passphrase=passphrase, recipients=recipients, armoured=armoured)
+        for file, (content, armoured) in files.items()
+    }
+    written: list[Path] = []
+    try:
+        for file, content in encrypted.items():
+            new_secret_file(file, content)
+            written.append(file)
+    except BaseException as error:
+        for file in written:
+            file.unlink(missing_ok=True)
+        if isinstance(error, OSError | ValueError):
+            raise KeyFileError(f"{path} cannot be written: {reason_of(error)}") from None
+        raise
