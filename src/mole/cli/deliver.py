@@ -76,8 +76,8 @@ def deliver(
     """Morph your data and build the augmented layer. Call again to resume interrupted work."""
     if ray_address is not None and engine != "ray":
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
-    opened = open_key(key, passphrase_file, identity)
     with _morphing(quiet=quiet) as progress:
+        opened = open_key(key, passphrase_file, identity)
         made = library.deliver(
             data, layer, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=class_names, engine=engine,
@@ -110,8 +110,8 @@ def morph(
 
     Call again to resume interrupted work.
     """
-    opened = open_key(key, passphrase_file, identity)
     with _morphing(quiet=quiet) as progress:
+        opened = open_key(key, passphrase_file, identity)
         made = library.deliver(
             data, layer, opened, out, dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, labels=False, progress=progress,
@@ -143,7 +143,7 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
         "skipped": len(made.skipped),
         **({"skipped samples": [bad.name for bad in made.skipped]} if as_json else {}),
         "dtype": manifest.dtype,
-        "data bytes": manifest.data_bytes,
+        "data bytes": made.data_bytes,
         "all bytes": sum(facts.bytes for facts in manifest.files.values()),
         "key fingerprint": manifest.key_fingerprint,
     }

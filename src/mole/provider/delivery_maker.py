@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -31,8 +32,9 @@ from mole.provider.keys import MorphKey
 from mole.provider.keys.key import augment
 from mole.provider.plan import Plan, ShardJob
 from mole.provider.shard_maker import ShardMaker, why_left_out
-from mole.provider.witnesses import WitnessMaker, make_probes, smooth_images
-from mole.scheme.shapes import Array
+from mole.provider.witnesses import WitnessMaker, smooth_images, unclipped
+from mole.scheme.convolution import features_of
+from mole.scheme.shapes import Array, unroll
 from mole.sources.source import Source
 from mole.storage.stores import Store
 
@@ -56,39 +58,35 @@ class DeliveryMaker:
             maker.read(replace(plan.jobs[0], stop=1))  # a wrong shape shows before the hard work
             probes, error, encoding = self._augmented_layer(maker)
             self._write_shards(engine, maker, encoding, progress)
-        splits = self._splits({job: ShardFile(store, job.name).facts() for job in plan.jobs})
+        facts = {job: ShardFile(store, job.name).facts() for job in plan.jobs}
+        ids = {job: ShardFile(store, job.name).row_ids() for job in plan.jobs}
+        manifest = self._manifest(self._splits(facts), error)
         if probes is not None and error is not None:
-            witnesses = WitnessMaker(maker, encoding, probes).make(store, error)
+            witnesses = WitnessMaker(maker, encoding, probes).make(ids, error)
             save_probes(probes, witnesses, store)
-        store.write(CARD, dataset_card(plan.layer.input_shape, plan.dtype, splits, plan.classes).encode())
-        manifest = self._manifest(splits, error).write(store, store.names() - {UNFINISHED})
+        card = dataset_card(plan.layer.input_shape, plan.dtype, manifest.splits, plan.classes)
+        store.write(CARD, card.encode())
+        manifest = manifest.write(store, store.names() - {UNFINISHED})
         store.remove(UNFINISHED)
         return manifest
-
-    def _encoding(self, maker: ShardMaker) -> Encoding:
-        """The encoding; 8-bit scales come from the first shards: in their secret order a random sample."""
-        dtype = self._plan.dtype
-        if dtype != "int8" or SCALES in self._store.names():
-            return load_encoding(self._store, dtype)
-        sample: list[Array] = []
-        for job in self._plan.jobs:
-            if sum(map(len, sample)) < SCALE_SAMPLE:
-                sample.append(maker.morphed(maker.read(job).plain))
-        if not sum(map(len, sample)):
-            raise self._nothing_usable()
-        encoding = Encoding.fit(dtype, np.concatenate(sample))
-        save_encoding(self._store, encoding)
-        return encoding
 
     def _augmented_layer(self, maker: ShardMaker) -> tuple[Probes | None, float | None, Encoding]:
         """Write the augmented layer, unless it is there; its probes, its features' error on them."""
         plan, key = self._plan, self._key
+        is_fitted = plan.dtype != "int8" or SCALES in self._store.names()
         if plan.layer_dtype is None:
-            return None, None, self._encoding(maker)
-        images = smooth_images(key, plan.layer.input_shape)
+            return None, None, load_encoding(self._store, plan.dtype) if is_fitted else self._fit(maker)
+        plain = smooth_images(key, plan.layer.input_shape)
+        true_features = partial(
+            features_of, plan.layer, channel_order=key.channel_order(plan.layer.channels)
+        )
         augmented = augment(plan.layer, key, dtype=plan.layer_dtype)
-        encoding = self._encoding(maker)
-        probes = make_probes(plan.layer, key, encoding, images)
+        morphed, features = unroll(key.morphing.morph(plain)), true_features(plain)
+        encoding = load_encoding(self._store, plan.dtype) if is_fitted else self._fit(maker)
+        if encoding.scales is not None:
+            plain, morphed = unclipped(plain, morphed, encoding.scales)
+            features = true_features(plain)
+        probes = Probes(encoding.encode(morphed), features.astype(np.float32))
         error = probe_error(probes, augmented, encoding)
         if not error <= MAX_PROBE_ERROR:
             raise DeliveryError(
@@ -98,6 +96,18 @@ class DeliveryMaker:
         if AUGMENTED not in self._store.names():
             save_into(self._store, AUGMENTED, augmented)
         return probes, float(f"{error:.3g}"), encoding
+
+    def _fit(self, maker: ShardMaker) -> Encoding:
+        """The scales of 8-bit data, from the first shards: in their secret order a random sample."""
+        sample: list[Array] = []
+        for job in self._plan.jobs:
+            if sum(map(len, sample)) < SCALE_SAMPLE:
+                sample.append(maker.morphed(maker.read(job).plain))
+        if not sum(map(len, sample)):
+            raise self._nothing_usable()
+        encoding = Encoding.fit(self._plan.dtype, np.concatenate(sample))
+        save_encoding(self._store, encoding)
+        return encoding
 
     def _write_shards(
         self, engine: Engine, maker: ShardMaker, encoding: Encoding, progress: Progress

@@ -99,7 +99,8 @@ class Plan:
         source: the provider's data, opened; what the plan needs to know of it is read at once.
         key: the provider's key, which names the delivery; neither of the two is kept.
         layer: the developer's first layer.
-        source_address: path or URL of the data, as every worker sees it; None where no other process reads it.
+        source_address: path or URL of the data, as every worker sees it; None where only this process
+            reads it.
         dtype: how morphed values are stored.
         layer_dtype: how the augmented layer is stored; None to leave it out, for further data under a key
             whose augmented layer the developer has.

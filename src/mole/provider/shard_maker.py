@@ -61,11 +61,9 @@ class ShardMaker:
 
     def read(self, job: ShardJob) -> PlainSamples:
         """Plain data of a shard's rows, in their secret order; without bad samples, if they are skipped."""
+        split, samples = self._source.splits[job.split], self.rows[job.split].order[job.start : job.stop]
         return self.plan.preparation.read_many(
-            self._source.splits[job.split],
-            self.rows[job.split].order[job.start : job.stop].tolist(),
-            skip_bad=self.plan.skip_bad,
-            workers=self._decoders,
+            split, samples.tolist(), skip_bad=self.plan.skip_bad, workers=self._decoders
         )
 
     def read_row(self, job: ShardJob, row_id: str) -> Array:
@@ -77,8 +75,8 @@ class ShardMaker:
             raise DeliveryError(
                 f"{job.name} holds rows that are not of this delivery: remove it and call again"
             ) from None
-        sample = int(numbers.order[position])
-        return self.plan.preparation.plain_samples(self._source.splits[job.split], [sample])
+        split, sample = self._source.splits[job.split], int(numbers.order[position])
+        return self.plan.preparation.read_many(split, [sample], skip_bad=False).plain
 
     def morphed(self, plain: Array) -> Array:
         """Morphed rows before they are encoded, (b, elements), from plain data, (b, *input_shape)."""

@@ -1,16 +1,16 @@
 """Makes probes and witnesses, with the key. `mole.exchange.probes` says what they are for."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from mole.exchange.probes import Probes, Witnesses, root_mean_square, tolerance
-from mole.exchange.shards import LEVELS, Encoding, ShardFile
+from mole.exchange.shards import LEVELS, Encoding
 from mole.provider.keys import MorphKey
 from mole.provider.plan import ShardJob
 from mole.provider.shard_maker import ShardMaker
 from mole.scheme.convolution import features_of
-from mole.scheme.first_layer import FirstLayer
-from mole.scheme.shapes import Array, Shape, element_count, unroll
-from mole.storage.stores import Store
+from mole.scheme.shapes import Array, Shape, element_count
 
 COUNT = 8
 COARSE = 4
@@ -18,16 +18,11 @@ POSITIONS = 64
 TRIES = 4
 
 
-def make_probes(layer: FirstLayer, key: MorphKey, encoding: Encoding, plain: Array) -> Probes:
-    """Probes for a layer and a key from made-up images, (n, *input_shape)."""
-    morphed = unroll(key.morphing.morph(plain))
-    if encoding.scales is not None:  # small enough that nothing is clipped
-        largest = np.abs(morphed / encoding.scales).max(axis=1)
-        shrink = np.minimum(1, 0.9 * LEVELS / largest).astype(np.float32)
-        plain = plain * shrink.reshape(-1, *(1,) * (plain.ndim - 1))
-        morphed = morphed * shrink[:, np.newaxis]
-    features = features_of(layer, plain, channel_order=key.channel_order(layer.channels))
-    return Probes(encoding.encode(morphed), features.astype(np.float32))
+def unclipped(plain: Array, morphed: Array, scales: Array) -> tuple[Array, Array]:
+    """Made-up images, (n, *input_shape), and their morphed rows, so faint that 8 bits clip nothing."""
+    largest = np.abs(morphed / scales).max(axis=1)
+    shrink = np.minimum(1, 0.9 * LEVELS / largest).astype(np.float32)
+    return plain * shrink.reshape(-1, *(1,) * (plain.ndim - 1)), morphed * shrink[:, np.newaxis]
 
 
 class WitnessMaker:
@@ -40,12 +35,15 @@ class WitnessMaker:
         bias = np.zeros(layer.channels) if layer.bias is None else layer.bias[self._order]
         self._bias = np.repeat(bias.astype(np.float32), element_count(layer.output_grid))
 
-    def make(self, store: Store, error: float) -> Witnesses:
-        """A witness for each shard that has a row which can tell; `error` is that of the probes."""
+    def make(self, ids: Mapping[ShardJob, Sequence[str]], error: float) -> Witnesses:
+        """A witness for each shard that has a row which can tell, found by the ids of the rows in it.
+
+        `error` is that of the probes.
+        """
         shards, rows, positions, features = [], [], [], []
-        for number, job in enumerate(self._maker.plan.jobs):
+        for number, (job, row_ids) in enumerate(ids.items()):
             where = self._positions(job)
-            for row_id in ShardFile(store, job.name).row_ids()[:TRIES]:
+            for row_id in row_ids[:TRIES]:
                 true = self._features(job, row_id, where, error)
                 if true is not None:
                     shards.append(number)
@@ -81,7 +79,7 @@ class WitnessMaker:
 
 
 def smooth_images(key: MorphKey, shape: Shape) -> Array:
-    """Coarse random patterns, the same ones every time, stretched to the sample's shape along its last two axes."""
+    """Coarse random patterns, the same ones every time, stretched along the last two axes."""
     sides = [min(COARSE, side) for side in shape[-2:]]
     coarse = key.stream("probes").normals(COUNT * element_count((*shape[:-2], *sides)))
     images = coarse.reshape(COUNT, *shape[:-2], *sides)

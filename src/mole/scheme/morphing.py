@@ -125,6 +125,11 @@ class Morphing:
                 f"the core has side {self.core.size}, and blocks of this input {self.layout.block}"
             )
 
+    @classmethod
+    def of(cls, layout: str, input_shape: Shape, kappa: int, core: Core) -> "Morphing":
+        """A core at work on samples of one shape, in the layout of that name."""
+        return cls(Layout.of(layout, input_shape, kappa), core)
+
     def morph(self, batch: Array) -> Array:
         """Morphed data from plain data, in the batch's own shape and dtype."""
         return self._multiply(batch, "matrix")

@@ -65,7 +65,12 @@ class FolderStore:
         names = self._place.names()
         if "" in names:
             raise DeliveryError(f"{self.label} is a file, and a folder is needed here")
-        return {name for name in names if _is_finished(PurePosixPath(name))}
+        return {
+            name
+            for name in names
+            if PurePosixPath(name).name not in IGNORED
+            and not any(part.endswith(TEMPORARY) for part in PurePosixPath(name).parts)
+        }
 
     def read(self, name: str) -> bytes:
         """A file's bytes."""
@@ -128,7 +133,3 @@ def local_copy(store: Store, name: str) -> Iterator[Path]:
         path = Path(scratch) / name
         path.write_bytes(store.read(name))
         yield path
-
-
-def _is_finished(name: PurePosixPath) -> bool:
-    return name.name not in IGNORED and not any(part.endswith(TEMPORARY) for part in name.parts)

@@ -134,8 +134,8 @@ class MorphKey:
     @cached_property
     def morphing(self) -> Morphing:
         """The morphing itself, derived from the seed at first use (seconds for a large core)."""
-        core = self._derive_core()
-        return Morphing(self.parameters.to_layout(), core)
+        parameters, core = self.parameters, self._derive_core()
+        return Morphing.of(parameters.layout, parameters.input_shape, parameters.kappa, core)
 
     def channel_order(self, channels: int) -> npt.NDArray[np.intp]:
         """The secret order of output channels: new channel c is old channel order[c]."""
