@@ -12,7 +12,7 @@ import numpy as np
 
 from mole.errors import CoreError, ShapeError
 from mole.scheme.layouts import Layout
-from mole.scheme.shapes import Array, FloatType, check_finite, check_floats, rows_of
+from mole.scheme.shapes import Array, FloatType, Shape, check_finite, check_floats, rows_of
 from mole.scheme.whitening import SPECTRUM_FLOOR, Whitening
 
 CoreKind = Literal["orthogonal", "whitened", "gaussian"]
