@@ -24,7 +24,7 @@ def key_path(tmp_path) -> Path:
     source = open_source(str(write_npz(tmp_path / "data.npz", train=20, test=0)))
     made = deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "d"))
     (tmp_path / "keys").mkdir()
-    record(tmp_path / "keys" / "my.key", made.delivery.manifest, 20, ["photos/3.png"])
+    record(tmp_path / "keys" / "my.key", made.delivery.manifest, ["photos/3.png"])
     return tmp_path / "keys" / "my.key"
 
 

@@ -13,7 +13,7 @@ from mole.exchange.delivery import AUGMENTED, Delivery
 from mole.exchange.manifest import Manifest
 from mole.exchange.shards import SCALES
 from mole.provider.keys import MorphKey
-from mole.provider.recover import source_places
+from mole.provider.row_numbers import RowNumbers
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Array, block_size, element_count, roll, shape_text, unroll
 from mole.sources.preparation import Preparation
@@ -160,12 +160,12 @@ def _plain_images(
 
 def _from_source(source: Source, rows: DeliveredRows, key: MorphKey, count: int) -> Array | None:
     """Plain images of the source for delivered rows; None if it holds others, or cannot be read."""
-    manifest, part = rows.delivery.manifest, source.splits.get(rows.split)
-    if part is None or len(part) != manifest.splits[rows.split].samples:
+    delivery, part = rows.delivery, source.splits.get(rows.split)
+    if part is None or len(part) != delivery.split(rows.split).samples:
         return None
     try:
-        samples = source_places(key, manifest, rows.split, rows.ids[:count])
-        return _preparation(manifest).plain_samples(part, samples)
+        samples = RowNumbers.of(delivery, key, rows.split).samples_of(rows.ids[:count])
+        return _preparation(delivery.manifest).plain_samples(part, samples)
     except MoleError:
         return None
 

@@ -4,10 +4,11 @@ import numpy as np
 
 from mole.audit.scoring import Truth
 from mole.audit.subject import SCORED, Subject
-from mole.exchange.shards import Encoding, check_dtype
+from mole.exchange.shards import Dtype, Encoding
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key import augment
 from mole.scheme.first_layer import FirstLayer
+from mole.scheme.morphing import CoreKind
 from mole.scheme.shapes import Array, block_size, roll, shape_text, unroll
 from mole.sources.bundled import bundled_images
 
@@ -16,7 +17,7 @@ SPARE = 128  # beyond what attacks with known pairs need
 
 
 def subject_of_setting(
-    layer: FirstLayer, *, kappa: int = 1, core: str = "orthogonal", dtype: str = "float32"
+    layer: FirstLayer, *, kappa: int = 1, core: CoreKind = "orthogonal", dtype: Dtype = "float32"
 ) -> Subject:
     """Morph bundled images with a throw-away key, as `deliver` would morph yours."""
     images = bundled_images(layer.input_shape, private=_wanted(layer, kappa), public=PUBLIC)
@@ -52,6 +53,6 @@ def _wanted(layer: FirstLayer, kappa: int) -> int:
     return min(MOST, max(FEWEST, SCORED + side // kappa + SPARE, 2 * side // kappa + 1))
 
 
-def _stored_and_read(rows: Array, dtype: str) -> Array:
-    encoding = Encoding.fit(check_dtype(dtype), rows)
+def _stored_and_read(rows: Array, dtype: Dtype) -> Array:
+    encoding = Encoding.fit(dtype, rows)
     return encoding.decode(encoding.encode(rows))

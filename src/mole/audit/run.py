@@ -30,9 +30,11 @@ from mole.audit.verdicts import judged, verdicts_of
 from mole.errors import MoleError, MoleWarning
 from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load_first_layer
+from mole.exchange.shards import Dtype
 from mole.progress import Progress, no_progress
 from mole.provider.keys import MorphKey
 from mole.scheme.first_layer import FirstLayer
+from mole.scheme.morphing import CoreKind
 from mole.sources.opening import open_source
 from mole.sources.source import Source
 
@@ -89,8 +91,8 @@ def audit_setting(
     layer: FirstLayer | Address,
     *,
     kappa: int = 1,
-    core: str = "orthogonal",
-    dtype: str = "float32",
+    core: CoreKind = "orthogonal",
+    dtype: Dtype = "float32",
     budget: float = BUDGET,
     seed: int = 0,
     progress: Progress = no_progress,

@@ -135,6 +135,7 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
     for bad in made.skipped:
         say(f"mole: skipped: {in_options(bad)}", quiet=quiet)
     manifest = made.delivery.manifest
+    sizes = {name: facts.bytes for name, facts in manifest.files.items()}
     facts: dict[str, Any] = {
         "delivery": out,
         "read as": made.source_kind,
@@ -143,8 +144,8 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
         "skipped": len(made.skipped),
         **({"skipped samples": [bad.name for bad in made.skipped]} if as_json else {}),
         "dtype": manifest.dtype,
-        "data bytes": made.data_bytes,
-        "all bytes": sum(facts.bytes for facts in manifest.files.values()),
+        "data bytes": sum(size for name, size in sizes.items() if name.startswith("data/")),
+        "all bytes": sum(sizes.values()),
         "key fingerprint": manifest.key_fingerprint,
     }
     show(facts, as_json=as_json)

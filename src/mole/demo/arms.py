@@ -77,7 +77,7 @@ def train_arms(images: Arrays, delivery: Delivery, seeds: int) -> Iterator[Arm]:
 
 def _ways(images: Arrays, delivery: Delivery) -> Iterator[Way]:
     yield Way("plain data", plain_data(images, "private"), plain_data(images, "test"))
-    data, test = (MorphedDataset(delivery.label, split) for split in ("train", "test"))
+    data, test = (MorphedDataset(delivery, split) for split in ("train", "test"))
     yield Way("morphed, augmented layer", data, test, delivery.layer())
     yield Way("morphed, no augmented layer", _as_images(data), _as_images(test))
 

@@ -104,7 +104,7 @@ def _deliver(images: Arrays, layer: mole.FirstLayer, folder: Path) -> Made:
 
 
 def _check(delivery: Delivery, say: Say) -> None:
-    for check in verify(delivery.store):
+    for check in verify(delivery):
         say(f"  {check.what}: {check.detail}")
         if not check.holds:
             raise DeliveryError(f"{delivery.label} is not as it was made")

@@ -134,9 +134,10 @@ class Shard(NamedTuple):
 
 
 class ShardFacts(NamedTuple):
-    """What the end of a shard's file tells: its rows, and the number type of their samples."""
+    """What a shard tells without its data: its rows, their ids, and the number type of their samples."""
 
     rows: int
+    row_ids: Sequence[str]
     source_dtype: str | None
 
 
@@ -201,10 +202,12 @@ class ShardFile:
         return f"{self.store.label}/{self.name}"
 
     def facts(self) -> ShardFacts:
-        """What the end of the file tells; the rest of it is not read."""
-        rows, metadata = self._ask(lambda file: (file.metadata.num_rows, file.schema_arrow.metadata))
+        """Its rows' ids and the number type of their samples; the morphed data is not read."""
+        ids, metadata = self._ask(
+            lambda file: (file.read(columns=[ROW_ID])[ROW_ID].to_pylist(), file.schema_arrow.metadata)
+        )
         dtype = (metadata or {}).get(SOURCE_DTYPE)
-        return ShardFacts(rows, None if dtype is None else dtype.decode())
+        return ShardFacts(len(ids), ids, None if dtype is None else dtype.decode())
 
     def row_ids(self) -> list[str]:
         """The ids of its rows."""

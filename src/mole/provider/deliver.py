@@ -50,14 +50,12 @@ class Delivered:
         skipped: the samples that were left out, each with the reason.
         source_kind: what the data was read as, in a word or two.
         has_labels: whether labels leave with it.
-        data_bytes: how large its shards are.
     """
 
     delivery: Delivery
     skipped: tuple[BadSampleError, ...]
     source_kind: str
     has_labels: bool
-    data_bytes: int
 
 
 def deliver(
@@ -123,15 +121,15 @@ def deliver(
     try:
         maker = DeliveryMaker(plan, opened, key, store)
         manifest = Manifest.read(store) if is_finished else maker.make(write_shards, progress)
-        delivery, rows, data_bytes = Delivery(store, manifest), manifest.rows, manifest.data_bytes
+        delivery = Delivery(store, manifest)
         skipped = _skipped(delivery, plan, opened, key)
     except BaseException:
         _give_up_if_nothing_is_lost(store)
         raise
     if key.path is not None:
-        record(key.path, manifest, rows, [bad.name for bad in skipped])
+        record(key.path, manifest, [bad.name for bad in skipped])
     has_labels = any(split.labels is not None for split in opened.splits.values())
-    return Delivered(delivery, skipped, opened.kind, has_labels, data_bytes)
+    return Delivered(delivery, skipped, opened.kind, has_labels)
 
 
 def _engine(name: EngineName, ray_address: str | None, source: Address | Source) -> Engine:

@@ -58,11 +58,10 @@ class DeliveryMaker:
             maker.read(replace(plan.jobs[0], stop=1))  # a wrong shape shows before the hard work
             probes, error, encoding = self._augmented_layer(maker)
             self._write_shards(engine, maker, encoding, progress)
-        facts = {job: ShardFile(store, job.name).facts() for job in plan.jobs}
-        ids = {job: ShardFile(store, job.name).row_ids() for job in plan.jobs}
-        manifest = self._manifest(self._splits(facts), error)
+        shards = {job: ShardFile(store, job.name).facts() for job in plan.jobs}
+        manifest = self._manifest(self._splits(shards), error)
         if probes is not None and error is not None:
-            witnesses = WitnessMaker(maker, encoding, probes).make(ids, error)
+            witnesses = WitnessMaker(maker, encoding, probes).make(shards, error)
             save_probes(probes, witnesses, store)
         card = dataset_card(plan.layer.input_shape, plan.dtype, manifest.splits, plan.classes)
         store.write(CARD, card.encode())

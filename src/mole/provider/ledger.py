@@ -64,7 +64,7 @@ def _entry(content: dict[str, Any]) -> Entry:
     return Entry(**{**content, "skipped": tuple(content["skipped"])})
 
 
-def record(key_path: Path, manifest: Manifest, rows: int, skipped: Sequence[str] = ()) -> None:
+def record(key_path: Path, manifest: Manifest, skipped: Sequence[str] = ()) -> None:
     """Add a delivery to the ledger of its key, once."""
     if any(entry.delivery_id == manifest.delivery_id for entry in read_ledger(key_path)):
         return
@@ -73,7 +73,7 @@ def record(key_path: Path, manifest: Manifest, rows: int, skipped: Sequence[str]
         delivery_id=manifest.delivery_id,
         key_fingerprint=manifest.key_fingerprint,
         layer_fingerprint=manifest.layer_fingerprint,
-        rows=rows,
+        rows=sum(split.rows for split in manifest.splits.values()),
         skipped=tuple(skipped),
     )
     path = ledger_path(key_path)

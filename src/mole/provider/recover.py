@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 
 from mole.errors import DeliveryError
 from mole.exchange.delivery import Delivery
-from mole.exchange.manifest import Manifest
 from mole.progress import Progress, no_progress
 from mole.provider.keys import MorphKey
 from mole.provider.row_numbers import RowNumbers
@@ -104,12 +103,6 @@ def save_arrays(arrays: Mapping[str, npt.NDArray[Any]], path: Path) -> None:
 def save_table(table: pa.Table, path: Path) -> None:
     """Write a table of rows as a Parquet file that only its owner can read."""
     _write_private(path, lambda file: pq.write_table(table, file))
-
-
-def source_places(key: MorphKey, manifest: Manifest, split: str, ids: Sequence[str]) -> list[int]:
-    """The index in the source of each row; skipped samples are missing among them."""
-    count = manifest.splits[split].samples
-    return RowNumbers(key, manifest.delivery_id, split, count).samples_of(ids)
 
 
 def _opened(delivery: Delivery | Store | Address, key: MorphKey) -> Delivery:

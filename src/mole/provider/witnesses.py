@@ -1,11 +1,11 @@
 """Makes probes and witnesses, with the key. `mole.exchange.probes` says what they are for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from mole.exchange.probes import Probes, Witnesses, root_mean_square, tolerance
-from mole.exchange.shards import LEVELS, Encoding
+from mole.exchange.shards import LEVELS, Encoding, ShardFacts
 from mole.provider.keys import MorphKey
 from mole.provider.plan import ShardJob
 from mole.provider.shard_maker import ShardMaker
@@ -35,24 +35,24 @@ class WitnessMaker:
         bias = np.zeros(layer.channels) if layer.bias is None else layer.bias[self._order]
         self._bias = np.repeat(bias.astype(np.float32), element_count(layer.output_grid))
 
-    def make(self, ids: Mapping[ShardJob, Sequence[str]], error: float) -> Witnesses:
-        """A witness for each shard that has a row which can tell, found by the ids of the rows in it.
+    def make(self, shards: Mapping[ShardJob, ShardFacts], error: float) -> Witnesses:
+        """A witness for each shard that has a row which can tell, found by the ids of its rows.
 
         `error` is that of the probes.
         """
-        shards, rows, positions, features = [], [], [], []
-        for number, (job, row_ids) in enumerate(ids.items()):
+        numbers, rows, positions, features = [], [], [], []
+        for number, (job, facts) in enumerate(shards.items()):
             where = self._positions(job)
-            for row_id in row_ids[:TRIES]:
+            for row_id in facts.row_ids[:TRIES]:
                 true = self._features(job, row_id, where, error)
                 if true is not None:
-                    shards.append(number)
+                    numbers.append(number)
                     rows.append(int(row_id, 16))
                     positions.append(where)
                     features.append(true)
                     break
         return Witnesses(
-            np.array(shards, np.int64),
+            np.array(numbers, np.int64),
             np.array(rows, np.uint64),
             np.array(positions, np.int64).reshape(-1, POSITIONS),
             np.array(features, np.float32).reshape(-1, POSITIONS),
