@@ -8,6 +8,7 @@ from torch.utils.data import Dataset, TensorDataset
 
 from glyphs import SHAPE, TRAINING, make_key, network
 from mole.errors import MoleError, ParameterError
+from mole.provider.row_numbers import RowNumbers
 from mole.torch import (
     attach,
     evaluate,
@@ -19,7 +20,8 @@ class PlainTwin(Dataset):
     """The plain rows of a delivery, in the same order and shuffled alike."""
 
     def __init__(self, morphed, images, labels):
-        order = make_key().row_order(morphed.delivery.manifest.delivery_id, morphed.split, len(labels))
+        delivery_id = morphed.delivery.manifest.delivery_id
+        order = RowNumbers(make_key(), delivery_id, morphed.split, len(labels)).order
         plain = (images[order].astype(np.float32) / 255 - 0.5) / 0.25
         self.rows, self.sampler = (
             TensorDataset(torch.tensor(plain), torch.tensor(labels[order])),

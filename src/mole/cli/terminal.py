@@ -77,9 +77,17 @@ def say(text: str, *, quiet: bool = False) -> None:
 @contextmanager
 def warnings_said(*, quiet: bool) -> Iterator[None]:
     """Say at once what the library warns of."""
+    others = warnings.showwarning
+
+    def show_warning(message: Warning | str, category: type[Warning], *about: Any, **more: Any) -> None:
+        if issubclass(category, MoleWarning):
+            say(f"mole: {message}", quiet=quiet)
+        else:
+            others(message, category, *about, **more)
+
     with warnings.catch_warnings():
         warnings.simplefilter("always", MoleWarning)
-        warnings.showwarning = lambda message, *_, **__: say(f"mole: {message}", quiet=quiet)
+        warnings.showwarning = show_warning
         yield
 
 
