@@ -6,12 +6,13 @@ import subprocess
 import sys
 
 import pytest
-from mole.cli.choices import CoreKind, Dtype, EngineName, LayerDtype, Mode, Resize
 from typer.testing import CliRunner
 
 from mole.cli.app import COMMANDS as ENTRIES
 from mole.cli.app import app, load_command
 from mole.exchange.shards import DTYPES
+from mole.provider.deliver import ENGINES
+from mole.scheme.augmented import LAYER_DTYPES
 from mole.scheme.morphing import CORE_KINDS
 from mole.sources.preparation import MODES, RESIZES
 
@@ -75,10 +76,19 @@ def test_the_help_of_all_ends_with_an_example():
     assert re.search(r"Example: mole demo\s*$", done.output)
 
 
-def test_the_choices_are_those_of_the_library():
-    assert {choice.value for choice in Dtype} == set(DTYPES)
-    assert {choice.value for choice in LayerDtype} < set(DTYPES)
-    assert {choice.value for choice in Mode} == set(MODES)
-    assert {choice.value for choice in Resize} == set(RESIZES)
-    assert {choice.value for choice in CoreKind} == set(CORE_KINDS)
-    assert {choice.value for choice in EngineName} == {"local", "ray"}
+@pytest.mark.parametrize(
+    ("name", "option", "choices"),
+    [
+        ("deliver", "dtype", DTYPES),
+        ("deliver", "layer_dtype", LAYER_DTYPES),
+        ("deliver", "mode", MODES),
+        ("deliver", "resize", RESIZES),
+        ("deliver", "engine", ENGINES),
+        ("keygen", "core", CORE_KINDS),
+        ("audit", "core", CORE_KINDS),
+    ],
+)
+def test_the_choices_are_those_of_the_library(name, option, choices):
+    done = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "250"})
+    lines = [line for line in done.output.splitlines() if f"--{option.replace('_', '-')} " in line]
+    assert f"<{'|'.join(choices)}>" in lines[0]
