@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 import mole
 from mole.errors import DeliveryError
 from mole.provider.keys.derivation import WordStream, derive_bytes
-from mole.provider.keys.parameters import KeyParameters
+from mole.provider.keys.key_file import KeyParameters
 from mole.provider.row_numbers import RowNumbers
 from mole.scheme.whitening import Whitening
 

@@ -19,6 +19,7 @@ from mole.exchange.manifest import Manifest
 from mole.exchange.shards import shard_name
 from mole.provider.deliver import deliver
 from mole.provider.recover import recover
+from mole.provider.row_numbers import RowNumbers
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
 from mole.storage.stores import open_store
@@ -50,9 +51,9 @@ def floats(tmp_path_factory):
 def source_rows(folder, split, arrays):
     """What each delivered row should be: pixels with channels first, labels, row ids."""
     which = (Manifest.read(open_store(str(folder))).delivery_id, split, len(arrays[f"y_{split}"]))
-    order = make_key().row_order(*which)
+    rows = RowNumbers(make_key(), *which)
     pixels = arrays[f"x_{split}"].transpose(0, 3, 1, 2)
-    return pixels[order], arrays[f"y_{split}"][order], make_key().row_ids(*which)
+    return pixels[rows.order], arrays[f"y_{split}"][rows.order], rows.ids
 
 
 def pixels_of(samples, key=None):
@@ -80,7 +81,7 @@ def test_it_says_what_recover_says(delivery):
     folder, arrays = delivery
     recovered = recover(open_store(str(folder)), make_key())
     dataset = MorphedDataset(folder, "train")
-    order = make_key().row_order(dataset.manifest.delivery_id, "train", ROWS)
+    order = RowNumbers(make_key(), dataset.manifest.delivery_id, "train", ROWS).order
     samples = torch.stack([sample for sample, _ in dataset])
     assert np.array_equal(pixels_of(samples), recovered["x_train"][order])
     assert np.array_equal(recovered["y_train"], arrays["y_train"])

@@ -15,6 +15,7 @@ import mole
 from mole.errors import FileError, MoleError, ParameterError
 from mole.exchange.delivery import load_delivered_layer
 from mole.provider.deliver import deliver
+from mole.provider.row_numbers import RowNumbers
 from mole.sources.opening import open_source
 from mole.storage.stores import open_store
 from mole.torch import (
@@ -106,7 +107,7 @@ class PlainTwin(Dataset):
     """The plain rows of a delivery, in the same order and shuffled alike."""
 
     def __init__(self, morphed, images, labels):
-        order = make_key().row_order(morphed.manifest.delivery_id, morphed.split, len(labels))
+        order = RowNumbers(make_key(), morphed.manifest.delivery_id, morphed.split, len(labels)).order
         plain = (images[order].astype(np.float32) / 255 - 0.5) / 0.25
         self.rows, self.sampler = (
             TensorDataset(torch.tensor(plain), torch.tensor(labels[order])),

@@ -151,8 +151,16 @@ def _facts(made: "Delivered", out: str, as_json: bool) -> dict[str, Any]:
 
 @contextmanager
 def warnings_said(*, quiet: bool) -> Iterator[None]:
-    """Say warnings as remarks, as they come."""
+    """Say warnings of ours as remarks, as they come."""
+    others = warnings.showwarning
+
+    def show_warning(message: Warning | str, category: type[Warning], *about: Any, **more: Any) -> None:
+        if issubclass(category, MoleWarning):
+            say(f"mole: {message}", quiet=quiet)
+        else:
+            others(message, category, *about, **more)
+
     with warnings.catch_warnings():
         warnings.simplefilter("always", MoleWarning)
-        warnings.showwarning = lambda message, *_, **__: say(f"mole: {message}", quiet=quiet)
+        warnings.showwarning = show_warning
         yield

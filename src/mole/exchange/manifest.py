@@ -1,12 +1,14 @@
-"""manifest.json: what a delivery holds, with a checksum of every file and of itself.
+"""What a delivery says of itself: manifest.json for programs, README.md for people.
 
-It says nothing that identifies a person or a path. It is written last: a delivery without one is
-unfinished. Its own checksum, in the field `seal`, is taken with zeros in that field's place.
+The manifest has a checksum of every file and of itself: that one stands in the field `seal`, and is taken
+with zeros in its place. It says nothing that identifies a person or a path. It is written last: a delivery
+without one is unfinished.
 """
 
 import hashlib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,6 +21,7 @@ from mole.storage.stores import Store
 
 FORMAT, VERSION = "mole-delivery", 2
 NAME = "manifest.json"
+CARD = "README.md"
 BLANK = "0" * 64
 
 _CHECKSUM = re.compile(rb'"seal": "([0-9a-f]{64})"')
@@ -165,3 +168,39 @@ class Manifest:
             normalisation=None if normalisation is None else Normalisation(**normalisation),
             classes=None if classes is None else tuple(classes),
         )
+
+
+def dataset_card(
+    shape: Shape, dtype: str, splits: Mapping[str, SplitFacts], classes: Sequence[str] | None
+) -> str:
+    """README.md, a data set card that Hugging Face's `datasets` understands: how to read the files.
+
+    It says nothing about columns: each shard tells its own, and a second list could only disagree.
+    """
+    files = "\n".join(f"  - split: {name}\n    path: data/{name}-*.parquet" for name in splits)
+    rows = "\n".join(f"| {name} | {facts.rows} |" for name, facts in splits.items())
+    names = f"\nClasses, from 0: {', '.join(classes)}.\n" if classes else ""
+    sides = ", ".join(map(str, shape))
+    return f"""---
+configs:
+- config_name: default
+  data_files:
+{files}
+---
+
+# Morphed data
+
+Images of shape {"x".join(map(str, shape))}, multiplied by a secret matrix and stored as {dtype}.
+They are useful only with the augmented layer beside them. Made with Morphed Learning
+(`pip install 'morphed-learning[torch]'`).
+
+| split | rows |
+|---|---|
+{rows}
+{names}
+Check it with `mole verify`, and train on it with `mole.torch.MorphedDataset` and `mole.torch.attach`. Other
+readers of Parquet find each image as one list of numbers; `.reshape({sides})` gives it its shape.
+
+This is obfuscation, not encryption: whoever holds the augmented layer can get the images back. Treat these
+files as you would treat the images.
+"""

@@ -25,11 +25,10 @@ from mole.progress import Progress, no_progress
 from mole.provider.delivery_maker import DeliveryMaker, Engine
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import delivery_warnings, record
-from mole.provider.local_engine import write_here
 from mole.provider.plan import Plan, opened_source
 from mole.provider.ray_engine import RayEngine, check_ray
 from mole.provider.row_numbers import RowNumbers
-from mole.provider.shard_maker import why_left_out
+from mole.provider.shard_maker import why_left_out, write_here
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
 from mole.sources.preparation import Mode, Resize

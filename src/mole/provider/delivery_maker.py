@@ -12,11 +12,10 @@ from dataclasses import replace
 import numpy as np
 
 from mole.errors import DeliveryError, SourceError
-from mole.exchange.card import CARD, dataset_card
 from mole.exchange.delivery import AUGMENTED, SCALES, UNFINISHED, load_encoding, save_encoding
 from mole.exchange.encoding import Encoding
 from mole.exchange.layer_files import write_layer
-from mole.exchange.manifest import FileFacts, Manifest, SplitFacts
+from mole.exchange.manifest import CARD, FileFacts, Manifest, SplitFacts, dataset_card
 from mole.exchange.probes import Probes, probe_error, save_probes
 from mole.exchange.shards import ShardFile, common_dtype
 from mole.progress import Progress

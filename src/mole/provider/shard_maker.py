@@ -1,11 +1,13 @@
-"""One shard: read, prepare, morph, encode, write. Every engine does this same work."""
+"""One shard: read, prepare, morph, encode, write. Every engine does this; the local one is here, too."""
 
-from collections.abc import Callable
-from concurrent.futures import Executor
+import os
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits
 
 from mole.errors import DeliveryError
 from mole.exchange.encoding import Encoding
@@ -19,6 +21,7 @@ from mole.sources.source import BadSampleError, Source, Split
 from mole.storage.stores import Store
 
 PIECE_BYTES = 1 << 24  # of 32-bit values, worked on at a time
+MAX_WORKERS = 16  # each holds about four times a shard in memory
 
 
 class PlainRows(NamedTuple):
@@ -130,6 +133,26 @@ class ShardMaker:
             stacked = np.empty((len(shaped), *self._input_shape), shaped[0].dtype)  # in row-major order
             return preparation.plain(np.stack(shaped, out=stacked))
         return np.concatenate([preparation.plain(array[np.newaxis]) for array in shaped])
+
+
+def write_here(
+    maker: ShardMaker, jobs: Sequence[ShardJob], encoding: Encoding, store: Store
+) -> Generator[int, None, None]:
+    """The engine for one machine: every core makes a shard of its own, from reading to writing.
+
+    A product on one core leaves the others free for the next shards, so none waits for one that writes. It
+    gives the rows of each shard as soon as that is written.
+    """
+    workers = min(os.cpu_count() or 1, MAX_WORKERS)
+    with threadpool_limits(1), ThreadPoolExecutor(workers, thread_name_prefix="shard") as pool:
+        try:
+            writing = [(job, pool.submit(maker.write, job, encoding, store)) for job in jobs]
+            for job, future in writing:
+                future.result()
+                yield job.rows
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def why_left_out(plan: Plan, split: Split, index: int) -> BadSampleError:

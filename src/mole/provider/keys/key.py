@@ -15,13 +15,13 @@ import numpy.typing as npt
 from mole.errors import CoreError, KeyFileError, ParameterError
 from mole.provider.keys.derivation import SEED_BYTES, WordStream, derive_bytes
 from mole.provider.keys.key_file import (
+    KeyParameters,
     read_key_text,
     read_whitening,
     whitening_path,
     write_key_text,
     write_whitening,
 )
-from mole.provider.keys.parameters import KeyParameters
 from mole.scheme.cores import Core, gaussian_core, orthogonal_core, whitened_core
 from mole.scheme.morphing import Morphing
 from mole.scheme.shapes import (
