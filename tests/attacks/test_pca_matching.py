@@ -1,11 +1,14 @@
 """Principal components of morphed data are those of public images, unless the core whitens."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from mole.attacks.pca_matching import ATTACK, FEWEST_ROWS, leading_components
 from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.audit.scoring import Truth, score
+from mole.errors import MissingExtraError
 from real_images import cifar10, fashion, morphed, needs_cifar10
 
 
@@ -93,3 +96,10 @@ def test_half_precision_and_fewer_elements_than_components(rng):
     found = ATTACK.run(OutsiderView(morphed=rows, kappa=1, public=rows.astype(np.float64)), rng)
     assert found.images.shape == rows.shape
     assert found.coefficients.shape == (200, 6)
+
+
+def test_without_scikit_learn_it_says_what_to_install(rng, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.utils.extmath", None)
+    rows = rng.normal(size=(200, 1, 4, 4)).astype(np.float32)
+    with pytest.raises(MissingExtraError, match=r"morphed-learning\[audit\]"):
+        ATTACK.run(OutsiderView(morphed=rows, kappa=1, public=rows), rng)
