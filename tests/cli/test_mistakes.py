@@ -255,7 +255,7 @@ MISTAKES = {
     },
     "audit": {
         MISSING: [
-            (["missing", *MINE], "missing has no manifest.json"),
+            (["missing", *MINE], "missing is not there"),
             (["delivery", "--key", "missing"], "missing cannot be read"),
             (["delivery", *MINE, "--truth", "nowhere"], "nowhere is not there"),
             (["--layer", "missing"], "missing cannot be read"),

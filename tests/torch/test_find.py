@@ -126,8 +126,8 @@ def test_a_layer_with_a_forward_of_its_own_is_refused():
         def forward(self, batch: torch.Tensor) -> torch.Tensor:
             return F.conv2d(batch, self.weight - self.weight.mean(), self.bias)
 
-    assert "computes something else" in reasons(nn.Sequential(Standardised(3, 4, 3)))
-    assert "computes something else" in reasons(nn.Sequential(Standardised(3, 64, 7)))
+    assert "computes something other" in reasons(nn.Sequential(Standardised(3, 4, 3)))
+    assert "computes something other" in reasons(nn.Sequential(Standardised(3, 64, 7)))
 
 
 def test_attach_refuses_what_export_refuses():
