@@ -114,7 +114,7 @@ def test_a_folder_that_is_not_there_is_named(key, tmp_path):
 
 
 def test_an_interrupted_save_leaves_nothing_behind(whitened_key, tmp_path, monkeypatch):
-    from mole.provider.keys import key as module
+    from mole.provider.keys import key_file as module
 
     write, written = module.new_secret_file, []
 

@@ -204,25 +204,30 @@ class ShardFile:
     def facts(self) -> ShardFacts:
         """Its rows' ids and the number type of their samples; the morphed data is not read."""
         ids, metadata = self._ask(
-            lambda file: (file.read(columns=[ROW_ID])[ROW_ID].to_pylist(), file.schema_arrow.metadata)
+            lambda file: (
+                file.read([ROW_ID], use_threads=False)[ROW_ID].to_pylist(),
+                file.schema_arrow.metadata,
+            )
         )
         dtype = (metadata or {}).get(SOURCE_DTYPE)
         return ShardFacts(len(ids), ids, None if dtype is None else dtype.decode())
 
     def row_ids(self) -> list[str]:
         """The ids of its rows."""
-        ids: list[str] = self._ask(lambda file: file.read(columns=[ROW_ID])[ROW_ID].to_pylist())
+        ids: list[str] = self._ask(lambda file: file.read([ROW_ID], use_threads=False)[ROW_ID].to_pylist())
         return ids
 
     def labels(self) -> npt.NDArray[np.int64] | None:
         """The labels of its rows; None where there are none."""
         return self._ask(
-            lambda file: _labels(file.read(columns=[LABEL])) if LABEL in file.schema_arrow.names else None
+            lambda file: (
+                _labels(file.read([LABEL], use_threads=False)) if LABEL in file.schema_arrow.names else None
+            )
         )
 
     def read(self, shape: Shape, dtype: str) -> Shard:
         """All of it; an error that names it if it is not what its delivery promises."""
-        return self._ask(lambda file: self._shard(file.read(), shape, dtype))
+        return self._ask(lambda file: self._shard(file.read(use_threads=False), shape, dtype))
 
     def _shard(self, table: pa.Table, shape: Shape, dtype: str) -> Shard:
         field = table.schema.field(IMAGE)
@@ -239,6 +244,7 @@ class ShardFile:
         return Shard(values, labels, table[ROW_ID].to_pylist(), extra)
 
     def _ask(self, question: Callable[[pq.ParquetFile], T]) -> T:
+        # Questions read without Arrow's threads: one that holds a Python file when Python ends aborts it.
         with self.store.open(self.name) as file:
             try:
                 return question(pq.ParquetFile(file))

@@ -83,7 +83,7 @@ class ParquetTable:
             with file.open() as opened:
                 try:
                     table = pq.ParquetFile(opened, buffer_size=READ_BYTES)
-                    for batch in table.iter_batches(ROWS_AT_ONCE, columns=[name]):
+                    for batch in table.iter_batches(ROWS_AT_ONCE, columns=[name], use_threads=False):
                         yield batch.select([name])  # pyarrow takes 'image' for 'image.id', too
                 except (pa.ArrowException, OSError):
                     raise _unreadable(file) from None
