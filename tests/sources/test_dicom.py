@@ -122,5 +122,7 @@ def test_a_file_that_vanished_is_a_bad_sample(tmp_path):
 def test_a_missing_pydicom_is_named(tmp_path, monkeypatch):
     save(tmp_path / "1.dcm", STORED)
     monkeypatch.setitem(sys.modules, "pydicom", None)
+    monkeypatch.delitem(sys.modules, "mole.sources.dicom_pixels", raising=False)
+    monkeypatch.delattr("mole.sources.dicom_pixels", raising=False)
     with pytest.raises(MissingExtraError, match=r"pip install 'morphed-learning\[dicom\]'"):
         open_source(str(tmp_path))

@@ -204,25 +204,20 @@ class ShardFile:
     def facts(self) -> ShardFacts:
         """Its rows' ids and the number type of their samples; the morphed data is not read."""
         ids, metadata = self._ask(
-            lambda file: (
-                file.read([ROW_ID], use_threads=False)[ROW_ID].to_pylist(),
-                file.schema_arrow.metadata,
-            )
+            lambda file: (_column(file, ROW_ID).to_pylist(), file.schema_arrow.metadata)
         )
         dtype = (metadata or {}).get(SOURCE_DTYPE)
         return ShardFacts(len(ids), ids, None if dtype is None else dtype.decode())
 
     def row_ids(self) -> list[str]:
         """The ids of its rows."""
-        ids: list[str] = self._ask(lambda file: file.read([ROW_ID], use_threads=False)[ROW_ID].to_pylist())
+        ids: list[str] = self._ask(lambda file: _column(file, ROW_ID).to_pylist())
         return ids
 
     def labels(self) -> npt.NDArray[np.int64] | None:
         """The labels of its rows; None where there are none."""
         return self._ask(
-            lambda file: (
-                _labels(file.read([LABEL], use_threads=False)) if LABEL in file.schema_arrow.names else None
-            )
+            lambda file: _labels(_column(file, LABEL)) if LABEL in file.schema_arrow.names else None
         )
 
     def read(self, shape: Shape, dtype: str) -> Shard:
@@ -240,7 +235,7 @@ class ShardFile:
                 f"{self.label} holds {values.dtype} and its manifest says {dtype}: get it again"
             )
         extra = {name: table[name].to_pylist() for name in table.column_names if name not in RESERVED}
-        labels = _labels(table) if LABEL in table.column_names else None
+        labels = _labels(table[LABEL]) if LABEL in table.column_names else None
         return Shard(values, labels, table[ROW_ID].to_pylist(), extra)
 
     def _ask(self, question: Callable[[pq.ParquetFile], T]) -> T:
@@ -252,6 +247,10 @@ class ShardFile:
                 raise DeliveryError(f"{self.label} is not a readable shard: {error}") from None
 
 
-def _labels(table: pa.Table) -> npt.NDArray[np.int64]:
-    labels: npt.NDArray[np.int64] = table[LABEL].to_numpy().astype(np.int64)
+def _column(file: pq.ParquetFile, name: str) -> pa.ChunkedArray:
+    return file.read([name], use_threads=False)[name]
+
+
+def _labels(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    labels: npt.NDArray[np.int64] = column.to_numpy().astype(np.int64)
     return labels
