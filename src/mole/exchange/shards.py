@@ -204,25 +204,23 @@ class ShardFile:
     def facts(self) -> ShardFacts:
         """Its rows' ids and the number type of their samples; the morphed data is not read."""
         ids, metadata = self._ask(
-            lambda file: (_column(file, ROW_ID).to_pylist(), file.schema_arrow.metadata)
+            [ROW_ID], lambda table: (table[ROW_ID].to_pylist(), table.schema.metadata)
         )
         dtype = (metadata or {}).get(SOURCE_DTYPE)
         return ShardFacts(len(ids), ids, None if dtype is None else dtype.decode())
 
     def row_ids(self) -> list[str]:
         """The ids of its rows."""
-        ids: list[str] = self._ask(lambda file: _column(file, ROW_ID).to_pylist())
+        ids: list[str] = self._ask([ROW_ID], lambda table: table[ROW_ID].to_pylist())
         return ids
 
     def labels(self) -> npt.NDArray[np.int64] | None:
         """The labels of its rows; None where there are none."""
-        return self._ask(
-            lambda file: _labels(_column(file, LABEL)) if LABEL in file.schema_arrow.names else None
-        )
+        return self._ask([LABEL], _labels)
 
     def read(self, shape: Shape, dtype: str) -> Shard:
         """All of it; an error that names it if it is not what its delivery promises."""
-        return self._ask(lambda file: self._shard(file.read(use_threads=False), shape, dtype))
+        return self._ask(None, lambda table: self._shard(table, shape, dtype))
 
     def _shard(self, table: pa.Table, shape: Shape, dtype: str) -> Shard:
         field = table.schema.field(IMAGE)
@@ -235,22 +233,17 @@ class ShardFile:
                 f"{self.label} holds {values.dtype} and its manifest says {dtype}: get it again"
             )
         extra = {name: table[name].to_pylist() for name in table.column_names if name not in RESERVED}
-        labels = _labels(table[LABEL]) if LABEL in table.column_names else None
-        return Shard(values, labels, table[ROW_ID].to_pylist(), extra)
+        return Shard(values, _labels(table), table[ROW_ID].to_pylist(), extra)
 
-    def _ask(self, question: Callable[[pq.ParquetFile], T]) -> T:
-        # Questions read without Arrow's threads: one that holds a Python file when Python ends aborts it.
+    def _ask(self, columns: list[str] | None, question: Callable[[pa.Table], T]) -> T:
+        """What some columns tell, or all of them; a column that is not there is left out."""
         with self.store.open(self.name) as file:
             try:
-                return question(pq.ParquetFile(file))
+                # Without Arrow's threads: one that still holds a Python file when Python ends aborts it.
+                return question(pq.ParquetFile(file).read(columns, use_threads=False))
             except (pa.ArrowException, KeyError, OSError, ValueError, TypeError, AttributeError) as error:
                 raise DeliveryError(f"{self.label} is not a readable shard: {error}") from None
 
 
-def _column(file: pq.ParquetFile, name: str) -> pa.ChunkedArray:
-    return file.read([name], use_threads=False)[name]
-
-
-def _labels(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    labels: npt.NDArray[np.int64] = column.to_numpy().astype(np.int64)
-    return labels
+def _labels(table: pa.Table) -> npt.NDArray[np.int64] | None:
+    return table[LABEL].to_numpy().astype(np.int64) if LABEL in table.column_names else None
