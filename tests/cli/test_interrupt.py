@@ -143,7 +143,7 @@ def test_a_delivery_goes_on(place, tmp_path):
         process.send_signal(signal.SIGINT)
         error = process.communicate()[1]
     assert process.returncode == 130
-    assert error == "mole: interrupted: nothing half-written is left; call again to go on\n"
+    assert error == "mole: interrupted: nothing half-written is left; call again to resume\n"
     assert not list(tmp_path.rglob("*.part"))
     assert right(*arguments, cwd=place)["rows"] == {"train": 120_000}
 
