@@ -1,4 +1,4 @@
-"""The files of the package: one idea each, imports at the top, no option named outside of the command line."""
+"""The files of the package: one idea each, imports at the top, options named by the command line alone."""
 
 import ast
 import re

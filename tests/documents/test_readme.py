@@ -104,6 +104,16 @@ def test_links_lead_somewhere(document):
         assert target.startswith("https://") or (path.parent / target).exists(), target
 
 
+def test_files_that_documents_name_exist():
+    """Paths in backquotes, as seen from the repository or from the package."""
+    for document in ("README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/analysis.md"):
+        named = re.findall(r"`([\w./-]+/[\w.-]*\.(?:py|md|json))`", (ROOT / document).read_text())
+        missing = [
+            name for name in named if not any((at / name).exists() for at in (ROOT, ROOT / "src" / "mole"))
+        ]
+        assert missing == [], document
+
+
 def documented(heading: str) -> list[str]:
     """The names in the first table below a heading of docs/format.md."""
     section = (ROOT / "docs" / "format.md").read_text().split(f"# {heading}\n")[1]

@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 
 from images import smooth_images
 from mole.errors import CoreError, ShapeError
-from mole.provider.keys.derivation import normal_matrix
+from mole.provider.keys.derivation import WordStream
 from mole.scheme.morphing import gaussian_core, orthogonal_core, whitened_core
 from mole.scheme.whitening import Whitening
 
 
 def normal(size: int, seed: int = 0) -> np.ndarray:
-    return normal_matrix(seed.to_bytes(32, "big"), "test", size)
+    return WordStream(seed.to_bytes(32, "big"), "test").normals(size * size).reshape(size, size)
 
 
 @given(size=st.integers(1, 40), seed=st.integers(0, 2**64))

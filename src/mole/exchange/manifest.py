@@ -21,8 +21,8 @@ from mole.storage.stores import Store, digest_of
 FORMAT, VERSION = "mole-delivery", 2
 NAME = "manifest.json"
 BLANK = "0" * 64
-
 _CHECKSUM = re.compile(rb'"seal": "([0-9a-f]{64})"')
+CARD = "README.md"
 
 
 @dataclass(frozen=True)
@@ -170,9 +170,6 @@ class Manifest:
             normalisation=None if normalisation is None else Normalisation(**normalisation),
             classes=None if classes is None else tuple(classes),
         )
-
-
-CARD = "README.md"
 
 
 def dataset_card(

@@ -33,6 +33,12 @@ LEVELS = 127
 ROWS_AT_ONCE = 64  # few enough to stay in the processor's cache from step to step
 MARGIN = 1.05  # over the largest value of the sample
 DEVIATIONS = 4.0  # of the sample: the least that the scales reach, because small samples miss the extremes
+RESERVED = ROW_ID, IMAGE, LABEL = ("row_id", "image", "label")
+TENSOR_VALUES = f"{IMAGE}.list.element"
+SHAPE, SOURCE_DTYPE = b"shape", b"source_numbers"
+SCALES = "scales.safetensors"
+T = TypeVar("T")
+MIXED = "float32"  # pixels from 0 to 1: what samples of several number types have in common
 
 
 def check_dtype(dtype: str) -> Dtype:
@@ -89,14 +95,6 @@ class Encoding:
         """Stored rows as float32 again."""
         values = stored.astype(np.float32)
         return values if self.scales is None else values * self.scales
-
-
-RESERVED = ROW_ID, IMAGE, LABEL = ("row_id", "image", "label")
-TENSOR_VALUES = f"{IMAGE}.list.element"
-SHAPE, SOURCE_DTYPE = b"shape", b"source_numbers"
-SCALES = "scales.safetensors"
-T = TypeVar("T")
-MIXED = "float32"  # pixels from 0 to 1: what samples of several number types have in common
 
 
 def save_encoding(store: Store, encoding: Encoding) -> None:

@@ -1,6 +1,8 @@
 """The files of a delivery, in the order in which they can be made; the manifest comes last.
 
-A file that is there is complete, so work that was interrupted goes on with those that are missing.
+A file that is there is complete, so interrupted work resumes with those that are missing. The engine for
+one machine is here too: every core makes a shard of its own, from reading to writing, so that nobody waits
+for a core that writes.
 """
 
 import os
@@ -42,6 +44,7 @@ SCALE_SAMPLE = 4096
 MAX_PROBE_ERROR = 0.1
 Engine = Callable[[ShardMaker, Sequence[ShardJob], Encoding, Store], Generator[int, None, None]]
 """Writes shards, and gives the rows of each as soon as it is written."""
+MAX_WORKERS = 16  # each holds about four times a shard in memory
 
 
 class DeliveryMaker:
@@ -90,7 +93,8 @@ class DeliveryMaker:
         if not error <= MAX_PROBE_ERROR:
             raise DeliveryError(
                 f"with core '{key.core}' and {encoding.dtype} data the features would be off by "
-                f"{100 * error:.0f} %: use a key with core='orthogonal', or dtype='float32'"
+                f"{100 * error:.0f} %: make a key with an orthogonal core, or store more bits",
+                advice={"dtype": "float32"},
             )
         if AUGMENTED not in self._store.names():
             save_into(self._store, AUGMENTED, augmented)
@@ -165,9 +169,6 @@ class DeliveryMaker:
             f"not one of {self._source.count} samples can be used, so nothing is left: {first.message}",
             advice=first.advice,
         )
-
-
-MAX_WORKERS = 16  # each holds about four times a shard in memory
 
 
 def write_here(

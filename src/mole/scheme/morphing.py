@@ -1,7 +1,11 @@
-"""Morph and unmorph: the block-diagonal product with M, without ever building M (paper, equation 2).
+"""The secret core, and morph and unmorph: the block-diagonal product with M, without ever building M.
 
 M repeats the core kappa times on its diagonal, so multiplying a sample by M is the same as cutting it into
-kappa blocks and multiplying each by the core: one matrix product for a whole batch.
+kappa blocks and multiplying each by the core: one matrix product for a whole batch (paper, equation 2).
+
+"Random, invertible and without a zero" is not enough for a core in floating point: the condition number
+decides how much of the features survives. So every core is checked for it when it is made. Each is given
+its randomness as independent standard normal numbers: where those come from is the key's business.
 """
 
 import math
@@ -17,7 +21,6 @@ from mole.scheme.whitening import SPECTRUM_FLOOR, Whitening
 
 CoreKind = Literal["orthogonal", "whitened", "gaussian"]
 CORE_KINDS: tuple[CoreKind, ...] = get_args(CoreKind)
-
 # A Gaussian matrix of side q has a condition number of a few q; one in sixteen exceeds this many.
 GAUSSIAN_CONDITION_PER_SIDE = 32.0
 POWER_ITERATIONS = 24

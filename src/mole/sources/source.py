@@ -14,6 +14,7 @@ import numpy.typing as npt
 from mole.errors import Advice, SourceError
 
 Labels = npt.NDArray[np.int64]
+CHANNELS = (1, 3, 4)
 
 
 class Sample(NamedTuple):
@@ -125,9 +126,6 @@ class _Unlabelled:
 
     def name_of(self, index: int) -> str:
         return self.split.name_of(index)
-
-
-CHANNELS = (1, 3, 4)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Everything secret, derived from one 32-byte seed.
+"""Everything secret, derived from one 32-byte seed and what else a key is: its parameters.
 
     seed --HKDF-SHA256(info)--> 32-byte sub-key --ChaCha20--> stream of 64-bit words
 
@@ -23,6 +23,9 @@ from mole.scheme.shapes import Shape, block_size, valid_kappas
 SEED_BYTES = 32
 NONCE = bytes(16)  # every sub-key is used for one stream only
 PAIRS_AT_ONCE = 1 << 18
+VERSION = 1  # of the derivation, and of the file
+MAX_CORE_SIDE = 16_384  # 2 GB in 64 bits, and minutes to draw
+MIN_CORE_SIDE = 16  # a smaller one hides nothing worth the name
 
 
 def derive_bytes(seed: bytes, info: str, length: int = 32) -> bytes:
@@ -74,11 +77,6 @@ class WordStream:
             part[:, 0] = radius * np.cos(angle)
             part[:, 1] = radius * np.sin(angle)
         return numbers.reshape(-1)[:count]
-
-
-VERSION = 1  # of the derivation, and of the file
-MAX_CORE_SIDE = 16_384  # 2 GB in 64 bits, and minutes to draw
-MIN_CORE_SIDE = 16  # a smaller one hides nothing worth the name
 
 
 @dataclass(frozen=True)
