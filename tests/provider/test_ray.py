@@ -104,7 +104,7 @@ def test_a_plan_travels_without_what_was_opened(tmp_path):
     write_npz(tmp_path / "data.npz")
     plan = Plan(
         source=open_source(str(tmp_path / "data.npz")), key=make_key(7), layer=make_layer(),
-        source_address=str(tmp_path / "data.npz"), out="out", labels=False,
+        source_address=str(tmp_path / "data.npz"), labels=False,
     )  # fmt: skip
     content = pickle.dumps(plan)
     assert bytes([7] * 32) not in content
