@@ -79,11 +79,11 @@ def audit(
         Delivery.open(delivery),
         key=key,
         layer=None if layer is None else _layer(layer),
-        truth=None if truth is None else _source(truth),
-        public=None if public is None else _source(public),
+        truth=None if truth is None else open_source(truth),
+        public=None if public is None else open_source(public),
     )
     for warning in subject.warnings:
-        warnings.warn(warning, MoleWarning, stacklevel=2)
+        warnings.warn(warning, MoleWarning, stacklevel=3)  # past `mole.audit(...)`, which calls this
     return audit_subject(subject, budget=budget, seed=seed, progress=progress)
 
 
@@ -149,10 +149,6 @@ def published_bounds(layer: FirstLayer, kappa: int) -> Mapping[str, str]:
 
 def _layer(layer: FirstLayer | Address) -> FirstLayer:
     return layer if isinstance(layer, FirstLayer) else load_first_layer(layer)
-
-
-def _source(source: Source | Address) -> Source:
-    return open_source(os.fspath(source)) if isinstance(source, str | os.PathLike) else source
 
 
 def _too_few(subject: Subject) -> tuple[str, ...]:

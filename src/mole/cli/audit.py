@@ -9,15 +9,16 @@ from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption, Q
 from mole.cli.terminal import (
     CallError,
     check_folder,
-    open_key,
     progress_bar,
     say,
+    secrets_for,
     show,
     warnings_said,
     when_interrupted,
 )
 from mole.errors import DeliveryError
 from mole.exchange.shards import Dtype
+from mole.provider.keys import MorphKey
 from mole.scheme.morphing import CoreKind
 
 
@@ -67,7 +68,7 @@ def audit(
         raise DeliveryError(f"{out} exists already: choose another name with --out")
     check_folder(out)
     with when_interrupted("nothing was written; call again to start over"), warnings_said(quiet=quiet):
-        opened = None if key is None else open_key(key, passphrase_file, identity)
+        opened = None if key is None else MorphKey.load(key, **secrets_for(key, passphrase_file, identity))
         with progress_bar("Attacking", quiet=quiet) as progress:
             if delivery is not None:
                 report = run.audit(

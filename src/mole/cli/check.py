@@ -13,10 +13,11 @@ from mole.cli.options import (
     PassphraseFileOption,
     QuietOption,
 )
-from mole.cli.terminal import CallError, check_output, open_key, progress_bar, show
+from mole.cli.terminal import CallError, check_output, progress_bar, secrets_for, show
 from mole.errors import DeliveryError
 from mole.exchange import verify as exchange
 from mole.provider import recover as provider
+from mole.provider.keys import MorphKey
 
 
 def verify(delivery: DeliveryArgument, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
@@ -58,7 +59,7 @@ def recover(
         raise CallError("--data names samples in the table that --ids writes: add --ids")
     out = ids or out
     check_output(out, force=force)
-    opened = open_key(key, passphrase_file, identity)
+    opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity))
     if ids is not None:
         table = provider.row_table(delivery, opened, data)
         provider.save_table(table, out)

@@ -18,9 +18,9 @@ from mole.cli.options import (
 from mole.cli.terminal import (
     CallError,
     in_options,
-    open_key,
     progress_bar,
     say,
+    secrets_for,
     show,
     warnings_said,
     when_interrupted,
@@ -29,6 +29,7 @@ from mole.exchange.shards import Dtype
 from mole.progress import Progress
 from mole.provider import deliver as library
 from mole.provider.deliver import Delivered, EngineName
+from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
 
 DataArgument = Annotated[str, typer.Argument(help="Your data: a folder, a file or a URL.")]
@@ -77,7 +78,7 @@ def deliver(
     if ray_address is not None and engine != "ray":
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
     with _morphing(quiet=quiet) as progress:
-        opened = open_key(key, passphrase_file, identity)
+        opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity))
         made = library.deliver(
             data, layer, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=class_names, engine=engine,
@@ -111,7 +112,7 @@ def morph(
     Call again to resume interrupted work.
     """
     with _morphing(quiet=quiet) as progress:
-        opened = open_key(key, passphrase_file, identity)
+        opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity))
         made = library.deliver(
             data, layer, opened, out, dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, labels=False, progress=progress,
@@ -135,7 +136,6 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
     for bad in made.skipped:
         say(f"mole: skipped: {in_options(bad)}", quiet=quiet)
     manifest = made.delivery.manifest
-    sizes = {name: facts.bytes for name, facts in manifest.files.items()}
     facts: dict[str, Any] = {
         "delivery": out,
         "read as": made.source_kind,
@@ -144,8 +144,8 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
         "skipped": len(made.skipped),
         **({"skipped samples": [bad.name for bad in made.skipped]} if as_json else {}),
         "dtype": manifest.dtype,
-        "data bytes": sum(size for name, size in sizes.items() if name.startswith("data/")),
-        "all bytes": sum(sizes.values()),
+        "data bytes": manifest.data_bytes,
+        "all bytes": sum(facts.bytes for facts in manifest.files.values()),
         "key fingerprint": manifest.key_fingerprint,
     }
     show(facts, as_json=as_json)

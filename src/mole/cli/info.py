@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption
-from mole.cli.terminal import open_key, show
+from mole.cli.terminal import secrets_for, show
 from mole.errors import KeyFileError
 from mole.exchange.checkpoint_files import is_checkpoint, read_checkpoint
 from mole.exchange.delivery import Delivery
@@ -38,7 +38,7 @@ def info(
     elif path.name.endswith(SUFFIX):
         raise KeyFileError(f"{path} is the second file of a key: ask for {path.name.removesuffix(SUFFIX)}")
     elif is_age_file(path):
-        facts = _key_facts(open_key(path, passphrase_file, identity))
+        facts = _key_facts(MorphKey.load(path, **secrets_for(path, passphrase_file, identity)))
     elif is_checkpoint(path):
         facts = _checkpoint_facts(path)
     else:

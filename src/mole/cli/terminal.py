@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import typer
 from rich.console import Console
@@ -21,7 +21,6 @@ from rich.progress import Progress as Bar
 
 from mole.errors import FileError, KeyFileError, MoleError, MoleWarning, ParameterError, with_advice
 from mole.progress import Progress
-from mole.provider.keys import MorphKey
 from mole.storage.locations import reason_of
 
 # Up to the last '@', because a password may have a slash in it; a port is none.
@@ -178,16 +177,24 @@ def check_folder(path: Path) -> None:
         raise FileError(f"{path} cannot be written: {reason_of(error)}") from None
 
 
-def open_key(path: Path, passphrase_file: Path | None, identities: list[Path] | None) -> MorphKey:
-    """Load a key; asks for the passphrase on the terminal where one is needed and none was given."""
+class Secrets(TypedDict):
+    """What opens a key: `MorphKey.load(path, **secrets)`."""
 
-    def ask() -> str:
+    passphrase: Callable[[], str]
+    identities: list[str]
+
+
+def secrets_for(path: Path, passphrase_file: Path | None, identities: list[Path] | None) -> Secrets:
+    """What opens a key: the passphrase is read from its file, or asked for, only where it is needed."""
+
+    def passphrase() -> str:
+        if passphrase_file is not None:
+            return read_passphrase_file(passphrase_file)
         if not sys.stdin.isatty():
             raise KeyFileError(f"{path} needs a passphrase: give --passphrase-file, or run in a terminal")
         return getpass.getpass(f"Passphrase of {path}: ")
 
-    passphrase = ask if passphrase_file is None else read_passphrase_file(passphrase_file)
-    return MorphKey.load(path, passphrase, identities=[_read_text(file) for file in identities or []])
+    return {"passphrase": passphrase, "identities": [_read_text(file) for file in identities or []]}
 
 
 def read_passphrase_file(path: Path) -> str:

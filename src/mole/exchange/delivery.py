@@ -112,7 +112,12 @@ class Delivery:
 
     def labels(self, split: str) -> npt.NDArray[np.int64] | None:
         """The label of every row of a split; None where it has none."""
-        found = [labels for file in self.shard_files(split) if (labels := file.labels()) is not None]
+        columns = [file.labels() for file in self.shard_files(split)]
+        found = [labels for labels in columns if labels is not None]
+        if found and len(found) < len(columns):
+            raise DeliveryError(
+                f"{self.label}: only some shards of split '{split}' have labels: get it again"
+            )
         return np.concatenate(found) if found else None
 
     def damaged(self, names: Sequence[str] | None = None) -> list[str]:

@@ -156,6 +156,8 @@ class Manifest:
     def _parse(cls, content: dict[str, Any]) -> "Manifest":
         content.pop("seal")
         check_dtype(content["dtype"])
+        if not content["splits"]:
+            raise ValueError("no split")
         normalisation = content.pop("normalisation")
         classes = content.pop("classes")
         return cls(

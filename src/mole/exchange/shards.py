@@ -36,7 +36,7 @@ DEVIATIONS = 4.0  # of the sample: the least that the scales reach, because smal
 RESERVED = ROW_ID, IMAGE, LABEL = ("row_id", "image", "label")
 TENSOR_VALUES = f"{IMAGE}.list.element"
 SHAPE, SOURCE_DTYPE = b"shape", b"source_numbers"
-SCALES = "scales.safetensors"
+SCALES, SCALES_HEADER = "scales.safetensors", {"format": "mole-scales", "version": "1"}
 T = TypeVar("T")
 MIXED = "float32"  # pixels from 0 to 1: what samples of several number types have in common
 
@@ -100,8 +100,8 @@ class Encoding:
 def save_encoding(store: Store, encoding: Encoding) -> None:
     """Write the scales of 8-bit data; other data has none."""
     if encoding.scales is not None:
-        scales, metadata = encoding.scales, {"format": "mole-scales", "version": "1"}
-        store.make(SCALES, lambda path: write_checked(path, {"scales": scales}, metadata))
+        scales = encoding.scales
+        store.make(SCALES, lambda path: write_checked(path, {"scales": scales}, SCALES_HEADER))
 
 
 def load_encoding(store: Store, dtype: Dtype) -> Encoding:
@@ -109,8 +109,11 @@ def load_encoding(store: Store, dtype: Dtype) -> Encoding:
     if dtype != "int8":
         return Encoding(dtype)
     with local_copy(store, SCALES) as path:
-        tensors, _ = load_checked(path)
-    return Encoding(dtype, tensors["scales"])
+        tensors, metadata = load_checked(path)
+    scales = tensors.get("scales")
+    if metadata != SCALES_HEADER or scales is None or scales.ndim != 1 or scales.dtype != np.float32:
+        raise DeliveryError(f"{store.label}/{SCALES} does not hold scales: get the delivery again")
+    return Encoding(dtype, scales)
 
 
 class Shard(NamedTuple):
@@ -206,6 +209,10 @@ class ShardFile:
         )
         dtype = (metadata or {}).get(SOURCE_DTYPE)
         return ShardFacts(len(ids), ids, None if dtype is None else dtype.decode())
+
+    def row_count(self) -> int:
+        """How many rows it has, from the end of the file alone."""
+        return int(self._ask([], lambda table: table.num_rows))
 
     def row_ids(self) -> list[str]:
         """The ids of its rows."""

@@ -109,7 +109,7 @@ def deliver(
     first = layer if isinstance(layer, FirstLayer) else load_first_layer(layer)
     _warn_of_other_layers(first.fingerprint, key)
     write_shards = _engine(engine, ray_address, source)
-    opened = opened_source(source if isinstance(source, Source) else os.fspath(source), labels=labels)
+    opened = opened_source(source, labels=labels)
     plan = Plan(
         source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype, mode=mode,
         resize=resize, keep=tuple(keep), skip_bad=skip_bad, class_names=class_names, labels=labels,

@@ -10,7 +10,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -59,7 +58,9 @@ class DeliveryMaker:
         with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="decode") as decoders:
             maker = ShardMaker(plan, self._source, self._key, decoders=decoders)
             maker.read(replace(plan.jobs[0], stop=1))  # a wrong shape shows before the hard work
-            probes, error, encoding = self._augmented_layer(maker)
+            is_fitted = plan.dtype != "int8" or SCALES in store.names()
+            encoding = load_encoding(store, plan.dtype) if is_fitted else self._fit(maker)
+            probes, error = self._checked_layer(encoding)
             self._write_shards(engine, maker, encoding, progress)
         shards = {job: ShardFile(store, job.name).facts() for job in plan.jobs}
         manifest = self._manifest(self._splits(shards), error)
@@ -72,33 +73,29 @@ class DeliveryMaker:
         store.remove(UNFINISHED)
         return manifest
 
-    def _augmented_layer(self, maker: ShardMaker) -> tuple[Probes | None, float | None, Encoding]:
-        """Write the augmented layer, unless it is there; its probes, its features' error on them."""
-        plan, key = self._plan, self._key
-        is_fitted = plan.dtype != "int8" or SCALES in self._store.names()
+    def _checked_layer(self, encoding: Encoding) -> tuple[Probes, float] | tuple[None, None]:
+        """Write the augmented layer, unless it is there; its probes, and its features' error on them."""
+        plan, key, layer = self._plan, self._key, self._plan.layer
         if plan.layer_dtype is None:
-            return None, None, load_encoding(self._store, plan.dtype) if is_fitted else self._fit(maker)
-        plain = smooth_images(key, plan.layer.input_shape)
-        true_features = partial(
-            features_of, plan.layer, channel_order=key.channel_order(plan.layer.channels)
-        )
-        augmented = augment(plan.layer, key, dtype=plan.layer_dtype)
-        morphed, features = unroll(key.morphing.morph(plain)), true_features(plain)
-        encoding = load_encoding(self._store, plan.dtype) if is_fitted else self._fit(maker)
+            return None, None
+        plain = smooth_images(key, layer.input_shape)
+        order = key.channel_order(layer.channels)
+        augmented = augment(layer, key, dtype=plan.layer_dtype)
+        morphed = unroll(key.morphing.morph(plain))
         if encoding.scales is not None:
             plain, morphed = unclipped(plain, morphed, encoding.scales)
-            features = true_features(plain)
-        probes = Probes(encoding.encode(morphed), features.astype(np.float32))
+        features = features_of(layer, plain, channel_order=order).astype(np.float32)
+        probes = Probes(encoding.encode(morphed), features)
         error = probe_error(probes, augmented, encoding)
         if not error <= MAX_PROBE_ERROR:
             raise DeliveryError(
                 f"with core '{key.core}' and {encoding.dtype} data the features would be off by "
                 f"{100 * error:.0f} %: make a key with an orthogonal core, or store more bits",
-                advice={"dtype": "float32"},
+                advice={} if plan.dtype == "float32" else {"dtype": "float32"},
             )
         if AUGMENTED not in self._store.names():
             save_into(self._store, AUGMENTED, augmented)
-        return probes, float(f"{error:.3g}"), encoding
+        return probes, float(f"{error:.3g}")
 
     def _fit(self, maker: ShardMaker) -> Encoding:
         """The scales of 8-bit data, from the first shards: in their secret order a random sample."""

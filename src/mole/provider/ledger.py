@@ -73,7 +73,7 @@ def record(key_path: Path, manifest: Manifest, skipped: Sequence[str] = ()) -> N
         delivery_id=manifest.delivery_id,
         key_fingerprint=manifest.key_fingerprint,
         layer_fingerprint=manifest.layer_fingerprint,
-        rows=sum(split.rows for split in manifest.splits.values()),
+        rows=manifest.rows,
         skipped=tuple(skipped),
     )
     path = ledger_path(key_path)

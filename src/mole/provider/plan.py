@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from os import PathLike
 from typing import Any
 
 import pyarrow as pa
@@ -161,9 +162,9 @@ class Plan:
         return key.mac("delivery", json.dumps(facts, sort_keys=True))
 
 
-def opened_source(source: Source | str, *, labels: bool) -> Source:
-    """The data by its path or URL, unless it is open already; without its labels where they are to stay."""
-    opened = open_source(source) if isinstance(source, str) else source
+def opened_source(source: str | PathLike[str] | Source, *, labels: bool) -> Source:
+    """The data, opened; without its labels where they are to stay."""
+    opened = open_source(source)
     return opened if labels else without_labels(opened)
 
 

@@ -10,10 +10,9 @@ import subprocess
 import sys
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from typing import Any
 
-from mole.errors import DeliveryError, MissingExtraError
+from mole.errors import DeliveryError, MissingExtraError, MoleError
 from mole.exchange.shards import Encoding
 from mole.provider.keys.transport import Parcel, open_key, seal_key
 from mole.provider.plan import Plan, ShardJob
@@ -47,8 +46,10 @@ class RayEngine:
             return
         ray = _import_ray()
         parcel = seal_key(maker.key)
-        try:
+        is_ours = not ray.is_initialized()
+        if is_ours:
             _start(ray, self.address)
+        try:
             holder = ray.remote(_Holder).options(num_cpus=0).remote(parcel.opener)
             rows = ray.data.from_items([asdict(job) for job in jobs], override_num_blocks=len(jobs))
             workers = max(1, min(len(jobs), int(ray.cluster_resources().get("CPU", 1))))
@@ -56,9 +57,13 @@ class RayEngine:
             for result in rows.map(_Worker, fn_constructor_args=order, concurrency=workers).iter_rows():
                 yield result["rows"]
         except ray.exceptions.RayError as error:
+            cause = getattr(error, "cause", None)
+            if isinstance(cause, MoleError):
+                raise DeliveryError(f"a worker failed: {cause.message}", advice=cause.advice) from None
             raise DeliveryError(f"a worker failed: {_cause(error)}") from None
         finally:
-            ray.shutdown()
+            if is_ours:
+                ray.shutdown()
 
 
 class _Holder:
@@ -96,7 +101,7 @@ def check_ray(address: str | None) -> None:
         DeliveryError: if no Ray answers at the address.
     """
     if address is None or address in ("auto", "local"):
-        _check_installed()
+        _import_ray()
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
@@ -105,23 +110,25 @@ def check_ray(address: str | None) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECTS_WITHIN).close()
     except (OSError, OverflowError, UnicodeError) as error:
         raise DeliveryError(f"no Ray answers at {address}: {reason_of(error)}") from None
-    _check_installed()
+    _import_ray()
     _join(address)
 
 
 def _join(address: str) -> None:
     """Let Ray join the cluster at an address, in a process that can be ended when it takes too long."""
-    program = [sys.executable, "-c", PROBE, address]
+    program = [sys.executable, "-P", "-c", PROBE, address]  # -P: a ray.py in this folder is not Ray
     try:
         done = subprocess.run(  # noqa: S603  (our own program; the address is no part of its text)
             program, capture_output=True, text=True, check=False, timeout=ANSWERS_WITHIN
         )
     except subprocess.TimeoutExpired:
         raise DeliveryError(
-            f"what answers at {address} is no Ray: its port is 6379, or see `ray status`"
+            f"what is at {address} did not answer as Ray within {ANSWERS_WITHIN} seconds, so it is no Ray or "
+            "too busy: Ray's port is 6379, or see `ray status`"
         ) from None
     if done.returncode:
-        raise DeliveryError(f"Ray at {address} cannot be used: {_last_sentence(done.stderr)}")
+        reason = _last_sentence(done.stderr) or f"it ended with code {done.returncode}"
+        raise DeliveryError(f"Ray at {address} cannot be used: {reason}")
 
 
 def _start(ray: Any, address: str | None) -> None:
@@ -132,15 +139,12 @@ def _start(ray: Any, address: str | None) -> None:
         raise DeliveryError(f"Ray {place} cannot be used: {_cause(error)}") from None
 
 
-def _check_installed() -> None:
-    if find_spec("ray") is None:
-        raise MissingExtraError("engine 'ray' needs Ray: pip install 'morphed-learning[ray]'")
-
-
 def _import_ray() -> Any:
-    import ray  # noqa: PLC0415  (seconds, and an extra)
-    import ray.data  # noqa: PLC0415
-
+    try:
+        import ray  # noqa: PLC0415  (seconds, and an extra)
+        import ray.data  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtraError("engine 'ray' needs Ray: pip install 'morphed-learning[ray]'") from None
     ray.data.DataContext.get_current().enable_progress_bars = False
     return ray
 

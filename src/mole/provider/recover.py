@@ -23,7 +23,7 @@ from mole.scheme.shapes import roll
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
 from mole.sources.source import Source
-from mole.storage.atomic import clear_stale, new_file
+from mole.storage.atomic import new_file
 from mole.storage.locations import reason_of
 from mole.storage.stores import Store
 
@@ -79,7 +79,7 @@ def row_table(
         DeliveryError: if the key is not the one that made the delivery, or the source is another.
     """
     opened = _opened(delivery, key)
-    data = open_source(os.fspath(source)) if isinstance(source, str | os.PathLike) else source
+    data = None if source is None else open_source(source)
     columns: dict[str, list[Any]] = {name: [] for name in ("split", "index", "name", "row_id")}
     for split in opened.manifest.splits:
         ids = opened.row_ids(split)
@@ -140,7 +140,6 @@ def _names(source: Source, delivery: Delivery, split: str, samples: Sequence[int
 def _write_private(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Write a file that only its owner can read, and clear what killed runs left of one: plain data."""
     try:
-        clear_stale(path)
         with new_file(path, private=True) as temporary, temporary.open("wb") as file:
             write(file)
     except OSError as error:

@@ -3,6 +3,8 @@
 source = open_source("photos")
 """
 
+from os import PathLike, fspath
+
 from mole.errors import SourceError
 from mole.sources import arrow_files, cifar, dicom, idx, image_folder, numpy_files
 from mole.sources.images import OTHER_SUFFIXES
@@ -16,12 +18,15 @@ KINDS = (
 )
 
 
-def open_source(path: str) -> Source:
-    """Open a data set by its path or URL.
+def open_source(data: str | PathLike[str] | Source) -> Source:
+    """Open a data set by its path or URL; one that is open already stays as it is.
 
     Raises:
         SourceError: if it is not there, has no samples, or is not of a known kind.
     """
+    if isinstance(data, Source):
+        return data
+    path = fspath(data)
     place = Location.of(path)
     found = place.look()
     if found is None:

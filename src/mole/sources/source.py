@@ -36,6 +36,9 @@ class BadSampleError(SourceError):
         self.reason = reason
         super().__init__(f"{name} cannot be used: {reason}", advice=advice)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _bad_sample, (self.name, self.reason, self.advice)
+
 
 class Split(Protocol):
     """A part of a data set, such as 'train'."""
@@ -81,6 +84,11 @@ class Source:
     def count(self) -> int:
         """Number of samples in all splits."""
         return sum(len(split) for split in self.splits.values())
+
+
+def _bad_sample(name: str, reason: str, advice: Advice) -> BadSampleError:
+    """One that comes from another process."""
+    return BadSampleError(name, reason, advice=advice)
 
 
 def main_split(source: Source) -> Split:

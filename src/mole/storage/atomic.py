@@ -80,7 +80,7 @@ def new_secret_file(path: Path, content: bytes) -> None:
 
 def clear_stale(path: Path) -> None:
     """Remove what killed runs left next to a file or folder that is about to be written."""
-    for stale in path.parent.glob(f".{glob.escape(path.name)}.*{TEMPORARY}"):
+    for stale in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 8}{TEMPORARY}"):
         if stale.is_dir():
             shutil.rmtree(stale, ignore_errors=True)
         else:

@@ -47,6 +47,9 @@ def write_checked(path: Path, tensors: Mapping[str, Array], metadata: Mapping[st
     contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     try:
         save_file(contiguous, path, metadata={**metadata, "sha256": BLANK})
+        with path.open("rb") as file:
+            if int.from_bytes(file.read(8), "little") > MAX_HEADER_BYTES:
+                raise OSError(f"its header would be longer than {MAX_HEADER_BYTES >> 20} MiB")
         position, digest = _digest(path)
         with path.open("r+b") as file:
             file.seek(position)

@@ -40,7 +40,7 @@ def local_path(path: str) -> Path:
     """The path that a local path or file:// URL names; '~' at its start is the user's home."""
     local = Path(path.removeprefix("file://"))
     with suppress(RuntimeError):  # '~nobody', who has none
-        local = local.expanduser()
+        return local.expanduser() if path.startswith("~") else local
     return local
 
 

@@ -105,7 +105,7 @@ class LocalStore(FolderStore):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(Location.of(str(folder), DeliveryError))
-        self.folder = local_path(str(folder))
+        self.folder = Path(self._place.path)
 
 
 def digest_of(store: Store, name: str) -> tuple[str, int]:

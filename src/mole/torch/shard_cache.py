@@ -1,7 +1,7 @@
 """The shards of one split, read when they are needed; those used most recently stay in memory."""
 
 import os
-from functools import lru_cache
+from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,9 +32,9 @@ class ShardCache:
 
     def __init__(self, delivery: Delivery, split: str, *, cache_bytes: int) -> None:
         self._delivery, self._split, self._process = delivery, split, os.getpid()
-        self.row_counts = [file.facts().rows for file in delivery.shard_files(split)]
+        self.row_counts = [file.row_count() for file in delivery.shard_files(split)]
         self.capacity = max(1, cache_bytes // max(1, self._bytes_of_a_shard()))
-        self._kept = lru_cache(self.capacity)(self._read)
+        self._kept: OrderedDict[int, Rows] = OrderedDict()
 
     @property
     def delivery(self) -> Delivery:
@@ -45,7 +45,12 @@ class ShardCache:
 
     def __getitem__(self, index: int) -> Rows:
         """A shard, from memory or from its file."""
-        return self._kept(index)
+        if index not in self._kept:
+            while len(self._kept) >= self.capacity:
+                self._kept.popitem(last=False)  # what was not used for longest, before the next is read
+            self._kept[index] = self._read(index)
+        self._kept.move_to_end(index)
+        return self._kept[index]
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but open connections and the shards in memory."""
@@ -55,7 +60,7 @@ class ShardCache:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._process, self._delivery = os.getpid(), _open_again(*state["_delivery"])
-        self._kept = lru_cache(self.capacity)(self._read)
+        self._kept = OrderedDict()
 
     def _read(self, index: int) -> Rows:
         manifest, file = self.delivery.manifest, self.delivery.shard_files(self._split)[index]

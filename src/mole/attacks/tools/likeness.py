@@ -5,8 +5,10 @@ import numpy as np
 from mole.scheme.shapes import Array
 
 
-def picture_likeness(maps: Array) -> tuple[Array, Array]:
+def picture_likeness(maps: Array, *, per_image: bool = True) -> tuple[Array, Array]:
     """Correlation of neighbouring pixels, and energy, of each channel: (n, channels, *grid) to (channels,).
+
+    Both are about what varies inside each image, or else about all images together.
 
     >>> ramp, noise = np.mgrid[0:8, 0:8][0] * 1.0, np.array([[1.0, -1.0] * 4, [-1.0, 1.0] * 4] * 4)
     >>> correlation, energy = picture_likeness(np.stack([ramp, noise])[np.newaxis])
@@ -16,7 +18,7 @@ def picture_likeness(maps: Array) -> tuple[Array, Array]:
     values = maps.astype(np.float64)
     inner = tuple(range(2, values.ndim))
     everything = (0, *inner)
-    values = values - values.mean(axis=everything, keepdims=True)
+    values = values - values.mean(axis=inner if per_image else everything, keepdims=True)
     energy = np.square(values).mean(axis=everything)
     steps = [
         np.square(np.diff(values, axis=axis)).mean(axis=everything)
@@ -37,5 +39,5 @@ def neighbour_correlation(samples: Array) -> float:
     (0.8, 0.8)
     """
     maps = samples if samples.ndim > 2 else samples[:, np.newaxis]
-    correlation, energy = picture_likeness(maps)
+    correlation, energy = picture_likeness(maps, per_image=False)
     return float((correlation * energy).sum() / max(float(energy.sum()), 1e-300))

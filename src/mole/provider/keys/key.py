@@ -220,7 +220,7 @@ class MorphKey:
         return self
 
     def __deepcopy__(self, memo: object) -> "MorphKey":
-        return self  # nothing in it can change
+        return self  # nothing secret in it can change
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a MorphKey is never pickled, because pickles lie in clear: use MorphKey.save")
