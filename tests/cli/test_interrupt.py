@@ -44,10 +44,16 @@ def undisturbed(place) -> Path:
     return place / "undisturbed"
 
 
-@pytest.mark.parametrize("module", ["mole.cli.app", "typer", "numpy", "safetensors"])
-def test_while_the_command_loads(place, module):
+@pytest.mark.parametrize("module", ["mole.cli.app", "typer"])
+def test_while_the_program_loads(place, module):
     done = interrupted_at("import", module, "info", "layer.safetensors", cwd=place)
     assert done == Done(130, "", "mole: interrupted before anything was done\n")
+
+
+@pytest.mark.parametrize("module", ["mole.cli.info", "numpy", "safetensors"])
+def test_while_a_command_loads(place, module):
+    done = interrupted_at("import", module, "info", "layer.safetensors", cwd=place)
+    assert done == Done(130, "", START_OVER)
 
 
 @pytest.mark.parametrize(

@@ -115,9 +115,7 @@ class Delivery:
         columns = [file.labels() for file in self.shard_files(split)]
         found = [labels for labels in columns if labels is not None]
         if found and len(found) < len(columns):
-            raise DeliveryError(
-                f"{self.label}: only some shards of split '{split}' have labels: get it again"
-            )
+            raise DeliveryError(f"{self.label}: some shards of '{split}' have no labels: get it again")
         return np.concatenate(found) if found else None
 
     def damaged(self, names: Sequence[str] | None = None) -> list[str]:

@@ -123,8 +123,8 @@ def _join(address: str) -> None:
         )
     except subprocess.TimeoutExpired:
         raise DeliveryError(
-            f"what is at {address} did not answer as Ray within {ANSWERS_WITHIN} seconds, so it is no Ray or "
-            "too busy: Ray's port is 6379, or see `ray status`"
+            f"what is at {address} did not answer as Ray within {ANSWERS_WITHIN} seconds: it is no Ray, or "
+            "too busy; Ray's port is 6379, or see `ray status`"
         ) from None
     if done.returncode:
         reason = _last_sentence(done.stderr) or f"it ended with code {done.returncode}"
