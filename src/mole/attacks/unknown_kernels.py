@@ -16,7 +16,7 @@ from mole.attacks.tools.attack import Attack, Attacker, Finding, UpTo
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.row_space import Window, delivered_space, find_window, published_space
 from mole.attacks.tools.views import DeliveryView, LayerGeometry, NotApplicableError
-from mole.scheme.shapes import Array, element_count
+from mole.scheme.shapes import Array, element_count, shape_text
 
 AT_MOST = 256
 MARGINS = (3, 2, 1)  # how much longer than the kernel the window is: the more, the surer
@@ -93,7 +93,7 @@ def _window(view: DeliveryView) -> Window:
         raise NotApplicableError("a Linear layer has no kernel that moves, so there are no shifted copies")
     if max(geometry.stride) > 1:
         raise NotApplicableError(
-            f"with a stride of {'x'.join(map(str, geometry.stride))} the pixels that one step of the "
+            f"with a stride of {shape_text(geometry.stride)} the pixels that one step of the "
             "kernel passes over come back as a mixture, and not as a picture"
         )
     for margin in MARGINS:

@@ -11,7 +11,7 @@ import typer
 from mole.cli.options import JsonOption, QuietOption
 from mole.cli.terminal import say, show, when_interrupted
 from mole.errors import DeliveryError
-from mole.storage.locations import reason_of
+from mole.storage.atomic import reason_of
 
 
 def demo(

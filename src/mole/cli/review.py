@@ -14,8 +14,7 @@ from mole.exchange.layer_files import load_first_layer
 from mole.provider.review import contact_sheet, review_layer
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
-from mole.storage.atomic import new_file
-from mole.storage.locations import reason_of
+from mole.storage.atomic import new_file, reason_of
 
 
 def review(

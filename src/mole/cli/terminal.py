@@ -21,7 +21,7 @@ from rich.progress import Progress as Bar
 
 from mole.errors import FileError, KeyFileError, MoleError, MoleWarning, ParameterError, with_advice
 from mole.progress import Progress
-from mole.storage.locations import reason_of
+from mole.storage.atomic import reason_of
 
 # Up to the last '@', because a password may have a slash in it; a port is none.
 _PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)(?!\d+/)[^\s'\"]*@", re.IGNORECASE)

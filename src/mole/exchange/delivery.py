@@ -70,9 +70,9 @@ class Delivery:
         with local_copy(self.store, AUGMENTED) as path:
             return load_augmented_layer(path)
 
-    def probes(self) -> tuple[Probes, Witnesses] | None:
-        """What shows that layer and data fit together; None where there is no layer."""
-        return load_probes(self.store, self.manifest) if self.has_layer else None
+    def probes(self) -> tuple[Probes, Witnesses]:
+        """What shows that layer and data fit together; an error where no layer came."""
+        return load_probes(self.store, self.manifest)
 
     def split(self, name: str) -> SplitFacts:
         """Rows and shards of a split; an error that lists the splits if there is none of that name."""

@@ -15,7 +15,7 @@ from mole._version import __version__
 from mole.errors import DeliveryError, MoleError
 from mole.exchange.shards import Dtype, check_dtype
 from mole.scheme.normalisation import Normalisation
-from mole.scheme.shapes import Shape, check_shape
+from mole.scheme.shapes import Shape, check_shape, shape_text
 from mole.storage.stores import Store, digest_of
 
 FORMAT, VERSION = "mole-delivery", 2
@@ -194,7 +194,7 @@ configs:
 
 # Morphed data
 
-Images of shape {"x".join(map(str, shape))}, multiplied by a secret matrix and stored as {dtype}.
+Images of shape {shape_text(shape)}, multiplied by a secret matrix and stored as {dtype}.
 They are useful only with the augmented layer beside them. Made with Morphed Learning
 (`pip install 'morphed-learning[torch]'`).
 

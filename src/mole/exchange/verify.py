@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mole.errors import DeliveryError, MoleError
 from mole.exchange.delivery import UNFINISHED, Delivery
 from mole.exchange.manifest import NAME as MANIFEST
-from mole.exchange.probes import Probes, Witnesses, deviation, load_probes, probe_error, tolerance
+from mole.exchange.probes import Probes, Witnesses, deviation, probe_error, tolerance
 from mole.exchange.shards import Shard
 from mole.progress import Progress, no_progress
 from mole.scheme.augmented import AugmentedLayer
@@ -135,7 +135,7 @@ class _Fit(NamedTuple):
             raise DeliveryError("the manifest has an error of its probes, and lists no layer: " + ANOTHER)
         if expected is None:
             raise DeliveryError("the manifest lists it, and has no error of its probes: " + ANOTHER)
-        return cls(delivery, expected, layer, *load_probes(delivery.store, delivery.manifest))
+        return cls(delivery, expected, layer, *delivery.probes())
 
     def layer(self) -> Answer:
         """Whether the layer belongs here, and turns the probes into their features."""

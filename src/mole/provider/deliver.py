@@ -108,7 +108,7 @@ def deliver(
     check_dtype(dtype)
     first = layer if isinstance(layer, FirstLayer) else load_first_layer(layer)
     _warn_of_other_layers(first.fingerprint, key)
-    write_shards = _engine(engine, ray_address, source)
+    write_shards = _engine(engine, ray_address, source, out)
     opened = opened_source(source, labels=labels)
     plan = Plan(
         source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype, mode=mode,
@@ -132,7 +132,9 @@ def deliver(
     return Delivered(delivery, skipped, opened.kind, has_labels)
 
 
-def _engine(name: EngineName, ray_address: str | None, source: Address | Source) -> Engine:
+def _engine(
+    name: EngineName, ray_address: str | None, source: Address | Source, out: Address | Store
+) -> Engine:
     """What writes shards; an error if it could not, before any work is done."""
     if name not in ENGINES:
         raise ParameterError(f"engine '{name}' is unknown", advice={"engine": ENGINES})
@@ -142,6 +144,8 @@ def _engine(name: EngineName, ray_address: str | None, source: Address | Source)
         return write_here
     if isinstance(source, Source):
         raise ParameterError("Ray's workers open the data themselves: give its path or URL as the source")
+    if not isinstance(out, str | os.PathLike):
+        raise ParameterError("Ray's workers open the delivery themselves: give its path or URL as `out`")
     check_ray(ray_address)
     return RayEngine(ray_address)
 

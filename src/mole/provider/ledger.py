@@ -14,7 +14,7 @@ from typing import Any
 
 from mole.errors import DeliveryError
 from mole.exchange.manifest import Manifest
-from mole.storage.locations import reason_of
+from mole.storage.atomic import reason_of
 
 SUFFIX = ".ledger"
 

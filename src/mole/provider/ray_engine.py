@@ -17,7 +17,8 @@ from mole.exchange.shards import Encoding
 from mole.provider.keys.transport import Parcel, open_key, seal_key
 from mole.provider.plan import Plan, ShardJob
 from mole.provider.shard_maker import ShardMaker
-from mole.storage.locations import absolute, reason_of
+from mole.storage.atomic import reason_of
+from mole.storage.locations import absolute
 from mole.storage.stores import Store, open_store
 
 CONNECTS_WITHIN, ANSWERS_WITHIN = 5, 30  # seconds

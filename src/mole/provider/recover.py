@@ -23,8 +23,7 @@ from mole.scheme.shapes import roll
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
 from mole.sources.source import Source
-from mole.storage.atomic import new_file
-from mole.storage.locations import reason_of
+from mole.storage.atomic import new_file, reason_of
 from mole.storage.stores import Store
 
 Address = str | os.PathLike[str]

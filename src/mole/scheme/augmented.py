@@ -27,6 +27,7 @@ from mole.scheme.shapes import (
     check_shape,
     element_count,
     rows_of,
+    shape_text,
 )
 
 LayerDtype = Literal["float32", "float16"]
@@ -182,7 +183,7 @@ def _allocate(shape: Shape, dtype: FloatType, layer: FirstLayer) -> Array:
         return np.empty(shape, dtype)
     except MemoryError:
         raise ParameterError(
-            f"the augmented layer of a {'x'.join(map(str, layer.input_shape))} input would take "
+            f"the augmented layer of a {shape_text(layer.input_shape)} input would take "
             f"{needed / 1e9:.0f} GB, more than this machine has: use smaller images or a larger stride"
         ) from None
 

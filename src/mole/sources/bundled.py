@@ -8,7 +8,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from mole.errors import ParameterError
-from mole.scheme.shapes import Shape
+from mole.scheme.shapes import Shape, shape_text
 
 # Photographs inside scikit-image, free to use. The two groups show different things.
 PRIVATE_PHOTOS = ("chelsea", "coffee", "rocket")
@@ -47,7 +47,7 @@ def bundled_images(shape: Shape, *, private: int, public: int, seed: int = 0) ->
     """8-bit images of a shape, (n, channels, height, width)."""
     if len(shape) != 3 or shape[0] not in (1, 3):
         raise ParameterError(
-            f"there are no bundled images of shape {'x'.join(map(str, shape))}: "
+            f"there are no bundled images of shape {shape_text(shape)}: "
             "make a delivery of your own data, and audit that"
         )
     if shape[0] == 1:

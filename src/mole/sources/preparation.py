@@ -17,7 +17,7 @@ from mole.errors import ParameterError, ShapeError
 from mole.progress import Progress, no_progress
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation, check_pixels, plain_data
-from mole.scheme.shapes import Array, Shape, check_shape
+from mole.scheme.shapes import Array, Shape, check_shape, shape_text
 from mole.sources.source import BadSampleError, Sample, Source, Split, main_split
 
 Mode = Literal["L", "RGB"]
@@ -69,7 +69,7 @@ class Preparation:
             raise ParameterError(f"resizing '{self.resize}' is unknown: use {' or '.join(RESIZES)}")
         if (self.mode or self.resize) and len(self.input_shape) != 3:
             raise ParameterError(
-                f"the layer takes {'x'.join(map(str, self.input_shape))}, which is not an image: "
+                f"the layer takes {shape_text(self.input_shape)}, which is not an image: "
                 "leave out mode and resize"
             )
 
@@ -216,7 +216,7 @@ class Preparation:
 
     def _misfit(self, shape: Shape, *, is_image: bool) -> ShapeError:
         """What is wrong with a shape, and which parameters would help."""
-        got, wanted = ("x".join(map(str, sides)) for sides in (shape, self.input_shape))
+        got, wanted = (shape_text(sides) for sides in (shape, self.input_shape))
         wrong = f"it is {got} and the layer takes {wanted}"
         if not is_image or len(self.input_shape) != len(shape):
             return ShapeError(f"{wrong}: give data of that shape")

@@ -18,8 +18,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from mole.errors import FileError, MissingExtraError, SourceError
-from mole.storage.atomic import new_file
-from mole.storage.atomic import reason_of as reason_of  # noqa: PLC0414  (for those who import it from here)
+from mole.storage.atomic import new_file, reason_of
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from torch import Tensor, nn
 
 from mole.errors import ParameterError
-from mole.scheme.shapes import Shape, check_shape
+from mole.scheme.shapes import Shape, check_shape, shape_text
 
 POOL = 0  # in a list of widths: halve the image
 SMALL_VGG = (16, 32, POOL, 64, POOL, 64, POOL)
@@ -100,7 +100,7 @@ def _check(input_shape: Shape, classes: int, *, smallest: int) -> int:
     shape = check_shape(input_shape)
     if len(shape) != 3 or min(shape[1:]) < smallest:
         raise ParameterError(
-            f"a sample of shape {'x'.join(map(str, shape))} does not fit this network: it takes images "
+            f"a sample of shape {shape_text(shape)} does not fit this network: it takes images "
             f"of at least {smallest}x{smallest}, as channels x height x width"
         )
     if classes < 2:

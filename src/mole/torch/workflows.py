@@ -14,8 +14,7 @@ from mole.errors import DeliveryError, FileError, ParameterError
 from mole.exchange.checkpoint_files import CheckpointFacts, resume_path
 from mole.exchange.delivery import Delivery
 from mole.progress import Progress, no_progress
-from mole.storage.atomic import new_file
-from mole.storage.locations import reason_of
+from mole.storage.atomic import new_file, reason_of
 from mole.torch.attach import attach
 from mole.torch.checkpoint import load_checkpoint, save_checkpoint
 from mole.torch.dataset import MorphedDataset

@@ -25,7 +25,7 @@ from mole.errors import KeyFileError, MoleError
 from mole.provider.keys.derivation import VERSION, KeyParameters
 from mole.scheme.layouts import LAYOUTS
 from mole.scheme.morphing import CORE_KINDS
-from mole.scheme.shapes import block_size, check_shape
+from mole.scheme.shapes import block_size, check_shape, shape_text
 from mole.scheme.whitening import Whitening
 from mole.storage.age import encrypt
 from mole.storage.atomic import new_secret_file, reason_of
@@ -46,7 +46,7 @@ def write_key_text(parameters: KeyParameters, seed: bytes) -> str:
         COMMENT,
         f"mole-key: {VERSION}",
         f"fingerprint: {parameters.fingerprint(seed)}",
-        f"input-shape: {'x'.join(map(str, parameters.input_shape))}",
+        f"input-shape: {shape_text(parameters.input_shape)}",
         f"kappa: {parameters.kappa}",
         f"core: {parameters.core}",
         f"layout: {parameters.layout}",
