@@ -116,7 +116,7 @@ def test_a_file_where_a_folder_is_needed(tmp_path):
 
 def test_unfinished_files_are_not_listed_and_cleared_by_the_next_write(tmp_path):
     store = LocalStore(tmp_path)
-    stale = tmp_path / ".a.1234.part"
+    stale = tmp_path / ".a.12345678.part"
     stale.write_bytes(b"half")
     (tmp_path / ".mole-x.part").mkdir()
     (tmp_path / ".mole-x.part" / "layer").write_bytes(b"half")

@@ -46,6 +46,7 @@ class RayEngine:
         if not jobs:
             return
         ray = _import_ray()
+        ray.data.DataContext.get_current().enable_progress_bars = False
         parcel = seal_key(maker.key)
         is_ours = not ray.is_initialized()
         if is_ours:
@@ -146,7 +147,6 @@ def _import_ray() -> Any:
         import ray.data  # noqa: PLC0415
     except ImportError:
         raise MissingExtraError("engine 'ray' needs Ray: pip install 'morphed-learning[ray]'") from None
-    ray.data.DataContext.get_current().enable_progress_bars = False
     return ray
 
 
