@@ -62,7 +62,7 @@ def test_something_else_that_listens_is_no_ray(monkeypatch):
     monkeypatch.setattr(ray_engine, "ANSWERS_WITHIN", 8)  # seconds
     with (
         server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as dashboard,
-        pytest.raises(DeliveryError, match=r"what answers at .* is no Ray"),
+        pytest.raises(DeliveryError, match=r"what is at .* did not answer as Ray"),
     ):
         check_ray(dashboard)
 
