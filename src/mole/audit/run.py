@@ -78,7 +78,7 @@ def audit(
     subject = subject_of_delivery(
         Delivery.open(delivery),
         key=key,
-        layer=None if layer is None else _layer(layer),
+        layer=None if layer is None else load_first_layer(layer),
         truth=None if truth is None else open_source(truth),
         public=None if public is None else open_source(public),
     )
@@ -108,7 +108,7 @@ def audit_setting(
         seed: of what attacks draw at random.
         progress: called with the attacks done and the attacks to do.
     """
-    subject = subject_of_setting(_layer(layer), kappa=kappa, core=core, dtype=dtype)
+    subject = subject_of_setting(load_first_layer(layer), kappa=kappa, core=core, dtype=dtype)
     return audit_subject(subject, budget=budget, seed=seed, progress=progress)
 
 
@@ -145,10 +145,6 @@ def published_bounds(layer: FirstLayer, kappa: int) -> Mapping[str, str]:
         for attack, name in PUBLISHED.items()
         if name in figures
     }
-
-
-def _layer(layer: FirstLayer | Address) -> FirstLayer:
-    return layer if isinstance(layer, FirstLayer) else load_first_layer(layer)
 
 
 def _too_few(subject: Subject) -> tuple[str, ...]:

@@ -17,9 +17,12 @@ from mole.cli.terminal import (
     when_interrupted,
 )
 from mole.errors import DeliveryError
+from mole.exchange.delivery import Delivery
+from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import Dtype
 from mole.provider.keys import MorphKey
 from mole.scheme.morphing import CoreKind
+from mole.sources.opening import open_source
 
 
 def audit(
@@ -67,19 +70,24 @@ def audit(
     if out.exists() or out.is_symlink():
         raise DeliveryError(f"{out} exists already: choose another name with --out")
     check_folder(out)
-    with when_interrupted("nothing was written; call again to start over"), warnings_said(quiet=quiet):
-        opened = None if key is None else MorphKey.load(key, **secrets_for(key, passphrase_file, identity))
-        with progress_bar("Attacking", quiet=quiet) as progress:
-            if delivery is not None:
-                report = run.audit(
-                    delivery, key=opened, layer=layer, truth=truth, public=public,
-                    budget=budget, seed=seed, progress=progress,
-                )  # fmt: skip
-            elif layer is not None:
-                report = run.audit_setting(
-                    layer, kappa=kappa or 1, core=core or "orthogonal",
-                    dtype=dtype or "float32", budget=budget, seed=seed, progress=progress,
-                )  # fmt: skip
+    with (
+        when_interrupted("nothing was written; call again to start over"),
+        warnings_said(quiet=quiet),
+        progress_bar("Attacking", quiet=quiet) as progress,
+    ):
+        if delivery is not None:
+            found, first = Delivery.open(delivery), None if layer is None else load_first_layer(layer)
+            original = None if truth is None else open_source(truth)
+            opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity)) if key else None
+            report = run.audit(
+                found, key=opened, layer=first, truth=original, public=public,
+                budget=budget, seed=seed, progress=progress,
+            )  # fmt: skip
+        elif layer is not None:
+            report = run.audit_setting(
+                layer, kappa=kappa or 1, core=core or "orthogonal",
+                dtype=dtype or "float32", budget=budget, seed=seed, progress=progress,
+            )  # fmt: skip
         page = report.save(out)
     for verdict in report.verdicts:
         say(f"{verdict.who}: {verdict.sentence}.", quiet=quiet)

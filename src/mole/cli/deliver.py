@@ -25,12 +25,14 @@ from mole.cli.terminal import (
     warnings_said,
     when_interrupted,
 )
+from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import Dtype
 from mole.progress import Progress
 from mole.provider import deliver as library
 from mole.provider.deliver import Delivered, EngineName
 from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
+from mole.sources.opening import open_source
 
 DataArgument = Annotated[str, typer.Argument(help="Your data: a folder, a file or a URL.")]
 LayerOption = Annotated[Path, typer.Option("--layer", help="The developer's first layer.")]
@@ -78,9 +80,11 @@ def deliver(
     if ray_address is not None and engine != "ray":
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
     with _morphing(quiet=quiet) as progress:
-        opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity))
+        secrets, first = secrets_for(key, passphrase_file, identity), load_first_layer(layer)
+        source = data if engine == "ray" else open_source(data)  # Ray's workers open the data themselves
+        opened = MorphKey.load(key, **secrets)
         made = library.deliver(
-            data, layer, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
+            source, first, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=class_names, engine=engine,
             ray_address=ray_address, progress=progress,
         )  # fmt: skip
@@ -112,9 +116,10 @@ def morph(
     Call again to resume interrupted work.
     """
     with _morphing(quiet=quiet) as progress:
-        opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity))
+        secrets, first = secrets_for(key, passphrase_file, identity), load_first_layer(layer)
+        source, opened = open_source(data), MorphKey.load(key, **secrets)
         made = library.deliver(
-            data, layer, opened, out, dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
+            source, first, opened, out, dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, labels=False, progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)

@@ -180,20 +180,19 @@ def check_folder(path: Path) -> None:
 class Secrets(TypedDict):
     """What opens a key: `MorphKey.load(path, **secrets)`."""
 
-    passphrase: Callable[[], str]
+    passphrase: str | Callable[[], str]
     identities: list[str]
 
 
 def secrets_for(path: Path, passphrase_file: Path | None, identities: list[Path] | None) -> Secrets:
-    """What opens a key: the passphrase is read from its file, or asked for, only where it is needed."""
+    """What opens a key: the passphrase from its file, or else asked for where it turns out to be needed."""
 
-    def passphrase() -> str:
-        if passphrase_file is not None:
-            return read_passphrase_file(passphrase_file)
+    def ask() -> str:
         if not sys.stdin.isatty():
             raise KeyFileError(f"{path} needs a passphrase: give --passphrase-file, or run in a terminal")
         return getpass.getpass(f"Passphrase of {path}: ")
 
+    passphrase = ask if passphrase_file is None else read_passphrase_file(passphrase_file)
     return {"passphrase": passphrase, "identities": [_read_text(file) for file in identities or []]}
 
 

@@ -55,8 +55,14 @@ def load(path: str | PathLike[str]) -> FirstLayer | AugmentedLayer:
         ) from None
 
 
-def load_first_layer(path: str | PathLike[str]) -> FirstLayer:
-    """Read a first layer; an error if the file holds an augmented one."""
+def load_first_layer(path: str | PathLike[str] | FirstLayer) -> FirstLayer:
+    """Read a first layer; one that is read already stays as it is.
+
+    Raises:
+        LayerFileError: if the file cannot be read, or holds an augmented layer.
+    """
+    if isinstance(path, FirstLayer):
+        return path
     layer = load(path)
     if not isinstance(layer, FirstLayer):
         raise LayerFileError(f"{path} is an augmented layer, and a first layer is needed here")

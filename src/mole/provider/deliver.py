@@ -20,7 +20,7 @@ from mole.exchange.delivery import UNFINISHED, Delivery
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.manifest import Manifest
-from mole.exchange.shards import Dtype, check_dtype
+from mole.exchange.shards import Dtype
 from mole.progress import Progress, no_progress
 from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
 from mole.provider.keys import MorphKey
@@ -105,8 +105,7 @@ def deliver(
         DeliveryError: if something else lies there, or the result would be of no use.
         BadSampleError: at the first sample that cannot be read, unless skip_bad.
     """
-    check_dtype(dtype)
-    first = layer if isinstance(layer, FirstLayer) else load_first_layer(layer)
+    first = load_first_layer(layer)
     _warn_of_other_layers(first.fingerprint, key)
     write_shards = _engine(engine, ray_address, source, out)
     opened = opened_source(source, labels=labels)

@@ -58,10 +58,12 @@ class DeliveryMaker:
         with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="decode") as decoders:
             maker = ShardMaker(plan, self._source, self._key, decoders=decoders)
             maker.read(replace(plan.jobs[0], stop=1))  # a wrong shape shows before the hard work
-            is_fitted = plan.dtype != "int8" or SCALES in store.names()
+            present = store.names()
+            missing = [job for job in plan.jobs if job.name not in present]
+            is_fitted = plan.dtype != "int8" or SCALES in present
             encoding = load_encoding(store, plan.dtype) if is_fitted else self._fit(maker)
-            probes, error = self._checked_layer(encoding)
-            self._write_shards(engine, maker, encoding, progress)
+            probes, error = self._checked_layer(encoding, is_written=AUGMENTED in present)
+            self._follow(engine(maker, missing, encoding, store), missing, progress)
         shards = {job: ShardFile(store, job.name).facts() for job in plan.jobs}
         manifest = self._manifest(self._splits(shards), error)
         if probes is not None and error is not None:
@@ -73,7 +75,9 @@ class DeliveryMaker:
         store.remove(UNFINISHED)
         return manifest
 
-    def _checked_layer(self, encoding: Encoding) -> tuple[Probes, float] | tuple[None, None]:
+    def _checked_layer(
+        self, encoding: Encoding, *, is_written: bool
+    ) -> tuple[Probes, float] | tuple[None, None]:
         """Write the augmented layer, unless it is there; its probes, and its features' error on them."""
         plan, key, layer = self._plan, self._key, self._plan.layer
         if plan.layer_dtype is None:
@@ -93,7 +97,7 @@ class DeliveryMaker:
                 f"{100 * error:.0f} %: make a key with an orthogonal core, or store more bits",
                 advice={} if plan.dtype == "float32" else {"dtype": "float32"},
             )
-        if AUGMENTED not in self._store.names():
+        if not is_written:
             save_into(self._store, AUGMENTED, augmented)
         return probes, float(f"{error:.3g}")
 
@@ -109,15 +113,14 @@ class DeliveryMaker:
         save_encoding(self._store, encoding)
         return encoding
 
-    def _write_shards(
-        self, engine: Engine, maker: ShardMaker, encoding: Encoding, progress: Progress
+    def _follow(
+        self, writing: Generator[int, None, None], missing: Sequence[ShardJob], progress: Progress
     ) -> None:
-        present = self._store.names()
-        missing = [job for job in self._plan.jobs if job.name not in present]
+        """Let the missing shards be written, and tell how far it is."""
         total = sum(job.rows for job in self._plan.jobs)
         done = total - sum(job.rows for job in missing)
         progress(done, total)
-        with closing(engine(maker, missing, encoding, self._store)) as written:
+        with closing(writing) as written:
             for rows in written:
                 done += rows
                 progress(done, total)

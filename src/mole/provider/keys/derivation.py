@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from mole.errors import ParameterError
 from mole.scheme.layouts import Layout
 from mole.scheme.morphing import CORE_KINDS
-from mole.scheme.shapes import Shape, block_size, shape_text, valid_kappas
+from mole.scheme.shapes import Shape, block_size, valid_kappas
 
 SEED_BYTES = 32
 NONCE = bytes(16)  # every sub-key is used for one stream only
@@ -101,7 +101,7 @@ class KeyParameters:
 
     def info(self, purpose: str) -> str:
         """What separates this use of the seed from every other use."""
-        shape = shape_text(self.input_shape)
+        shape = "x".join(map(str, self.input_shape))  # spelt out: every key hangs on these very letters
         return (
             f"morphed-learning/v{VERSION}/{purpose}/shape={shape}/kappa={self.kappa}"
             f"/core={self.core}/layout={self.layout}/draw={self.draw}/whitening={self.whitening or '-'}"
