@@ -1,11 +1,13 @@
 """Which modules of the package a module reaches, found by reading the code and never by running it.
 
 A package's `__init__` counts as soon as anything inside it is imported. An import inside a function counts
-like one at the top, and so does a module that is only named in a string, as lazy loading does.
+like one at the top, and so does a module that is only named in a string, as lazy loading does. Whoever
+holds the package itself, as after `import mole`, reaches every name that it offers.
 """
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "mole"
@@ -68,7 +70,7 @@ class Tree:
 
     def _code(self, module: str) -> ast.Module:
         if module not in self._parsed:
-            self._parsed[module] = ast.parse(self.files[module].read_text())
+            self._parsed[module] = _parse(self.files[module].read_text())
         return self._parsed[module]
 
     def _imported_by(self, module: str) -> set[str]:
@@ -84,6 +86,8 @@ class Tree:
         for node in _nodes(self._code(module), skip_type_checking=is_lazy):
             if isinstance(node, ast.Import):
                 named.update(alias.name for alias in node.names)
+                if any(_binds_the_package(alias) for alias in node.names):
+                    named.update(self._homes.values())
             elif isinstance(node, ast.ImportFrom):
                 base = self._base(node, module)
                 named.add(base)
@@ -108,10 +112,20 @@ class Tree:
         return self._homes.get(name.removeprefix("mole."), name) if name.startswith("mole.") else name
 
 
+@cache
+def _parse(text: str) -> ast.Module:
+    """Parsed once, however many copies of the tree are looked at."""
+    return ast.parse(text)
+
+
 def room_of(module: str) -> str:
     """The folder that a module lies in: 'torch' for mole.torch.find; 'root' for mole.errors."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 and (SOURCE / parts[1]).is_dir() else "root"
+
+
+def _binds_the_package(alias: ast.alias) -> bool:
+    return alias.name == "mole" or (alias.name.startswith("mole.") and alias.asname is None)
 
 
 def _dotted(file: Path, source: Path) -> str:
