@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from images import smooth_images
-from mole.analysis.guessing import log2_core_guess_bound
+from mole.analysis.security import log2_core_guess_bound
 from mole.attacks.brute_force_core import ATTACK, GUESSES
 from mole.attacks.tools.likeness import neighbour_correlation
 from mole.attacks.tools.views import NotApplicableError, OutsiderView

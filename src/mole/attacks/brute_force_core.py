@@ -8,7 +8,7 @@ core. The guesses are rotations; any other kind of core has more numbers to get 
 import numpy as np
 
 from mole.analysis.figures import in_words
-from mole.analysis.guessing import log2_core_guess_bound
+from mole.analysis.security import log2_core_guess_bound
 from mole.attacks.tools.attack import Attack, Attacker, Finding, UpTo
 from mole.attacks.tools.likeness import neighbour_correlation
 from mole.attacks.tools.views import NotApplicableError, OutsiderView
