@@ -16,9 +16,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from mole.attacks.tools.attack import Attacker
-from mole.audit.drawing import Plot
 from mole.audit.paper_figures import paper_figures
-from mole.audit.report import AttackReport, Picture, Report, Status, Verdict
+from mole.audit.report import AttackReport, Picture, Plot, Report, Status, Verdict
 from mole.audit.scoring import Score
 from mole.audit.wording import in_short, measured, plainly
 from mole.errors import DeliveryError
