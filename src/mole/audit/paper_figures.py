@@ -27,7 +27,7 @@ from mole.audit.report import Plot
 from mole.errors import ParameterError
 from mole.scheme.layouts import Layout
 from mole.scheme.morphing import Morphing, orthogonal_core
-from mole.scheme.shapes import Array, block_size, element_count, valid_kappas
+from mole.scheme.shapes import Array, block_size, element_count
 
 CORE_SIDES = (1152, 288, 96, 48, 24, 12, 6, 3, 2, 1)  # 1152: a core that is made in a blink
 SIGMAS = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
@@ -89,8 +89,7 @@ def default_kappas(shape: tuple[int, ...]) -> tuple[int, ...]:
     (32, 64, 128, 256, 512, 1024, 1536, 3072)
     """
     elements = element_count(shape)
-    wanted = {elements // side for side in CORE_SIDES if elements % side == 0}
-    return tuple(kappa for kappa in valid_kappas(shape) if kappa in wanted)
+    return tuple(elements // side for side in CORE_SIDES if elements % side == 0)
 
 
 def kappa_against_ssim(morph: Morph, photo: Array, kappas: Sequence[int] = (), draws: int = 5) -> Plot:

@@ -223,9 +223,9 @@ def _truth(
     """Plain images of the first rows, and the channel order; what to say about where they come from."""
     manifest = delivered.delivery.manifest
     count = SCORED + pairs_wanted(manifest.input_shape, manifest.kappa)
+    given = None if source is None else _from_source(source, delivered, key, count)
     order = None if layer is None else np.asarray(key.channel_order(layer.channels))
     recovered = key.morphing.unmorph(delivered.morphed[:count])
-    given = None if source is None else _from_source(source, delivered, key, count)
     if given is not None and _alike(given, recovered):
         return Truth(given, manifest.normalisation, order), []
     return Truth(recovered, manifest.normalisation, order), [NO_SOURCE if source is None else OTHER_SOURCE]
