@@ -39,7 +39,7 @@ class LayerSizes:
     def of(cls, layer: FirstLayer) -> "LayerSizes":
         """The sizes of a layer."""
         return cls(
-            input_channels=layer.input_shape[0],
+            input_channels=layer.input_channels if layer.kernel else layer.input_shape[0],
             input_elements=element_count(layer.input_shape),
             output_channels=layer.channels,
             output_positions=math.prod(layer.output_grid),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from operator import index
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from mole.errors import LayerFileError, MoleError, ShapeError
 from mole.scheme.augmented import STORED_DTYPES, AugmentedLayer
-from mole.scheme.first_layer import FirstLayer
+from mole.scheme.first_layer import MAX_SPATIAL_AXES, FirstLayer, LayerGeometry
 from mole.scheme.layouts import LAYOUTS
 from mole.scheme.morphing import narrow
 from mole.scheme.normalisation import Normalisation
@@ -130,11 +131,12 @@ def _first_layer_fields(layer: FirstLayer) -> dict[str, Any]:
         "kind": layer.kind,
         "input_shape": layer.input_shape,
         "output_shape": layer.output_shape,
-        "stride": layer.stride,
-        "padding": layer.padding,
-        "dilation": layer.dilation,
-        "groups": layer.groups,
+        **_geometry_fields(LayerGeometry.of(layer)),
     }
+
+
+def _geometry_fields(geometry: LayerGeometry) -> dict[str, Any]:
+    return {name: getattr(geometry, name) for name in ("stride", "padding", "dilation", "groups")}
 
 
 def _first_layer(weight: Array, bias: Array | None, fields: Mapping[str, Any]) -> FirstLayer:
@@ -151,12 +153,15 @@ def _first_layer(weight: Array, bias: Array | None, fields: Mapping[str, Any]) -
 
 
 def _augmented_layer_fields(layer: AugmentedLayer) -> dict[str, Any]:
+    geometry = layer.geometry
+    known = {} if geometry is None else {"kernel": geometry.kernel, **_geometry_fields(geometry)}
     return {
         "input_shape": layer.input_shape,
         "output_shape": layer.output_shape,
         "kappa": layer.kappa,
         "layout": layer.layout,
         "key_fingerprint": layer.key_fingerprint,
+        **known,
     }
 
 
@@ -172,7 +177,23 @@ def _augmented_layer(weight: Array, bias: Array | None, fields: Mapping[str, Any
         layout=fields["layout"],
         key_fingerprint=fields["key_fingerprint"],
         normalisation=_normalisation(fields),
+        geometry=_geometry(fields) if "kernel" in fields else None,
     )
+
+
+def _geometry(fields: Mapping[str, Any]) -> LayerGeometry:
+    kernel, stride, dilation = (
+        tuple(map(index, fields[name])) for name in ("kernel", "stride", "dilation")
+    )
+    padding = tuple((index(before), index(after)) for before, after in fields["padding"])
+    lengths = {len(numbers) for numbers in (kernel, stride, dilation, padding)}
+    if (
+        len(lengths) != 1
+        or len(kernel) > MAX_SPATIAL_AXES
+        or min((*kernel, *stride, *dilation), default=1) < 1
+    ):
+        raise ValueError("unusable geometry")
+    return LayerGeometry(kernel, stride, padding, dilation, index(fields["groups"]))
 
 
 def _normalisation(fields: Mapping[str, Any]) -> Normalisation | None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mole.errors import ParameterError, ShapeError
 from mole.scheme.convolution import Convolution, add_bias
-from mole.scheme.first_layer import FirstLayer
+from mole.scheme.first_layer import FirstLayer, LayerGeometry
 from mole.scheme.layouts import Indices, Layout, LayoutName
 from mole.scheme.morphing import Morphing, narrow
 from mole.scheme.normalisation import Normalisation
@@ -48,6 +48,7 @@ class AugmentedLayer:
         kappa, layout: how the data was morphed.
         key_fingerprint: names the key, and says nothing about it.
         normalisation: what the provider applied before morphing, if the first layer asked for it.
+        geometry: kernel, stride and so on of the first layer; None in files from before version 0.5.
     """
 
     matrix: Array
@@ -58,6 +59,7 @@ class AugmentedLayer:
     layout: LayoutName
     key_fingerprint: str
     normalisation: Normalisation | None = None
+    geometry: LayerGeometry | None = None
 
     def __post_init__(self) -> None:
         for name in ("input_shape", "output_shape"):
@@ -71,6 +73,15 @@ class AugmentedLayer:
             )
         if self.bias is not None and self.bias.shape != self.output_shape[:1]:
             raise ShapeError(f"a bias of shape {self.bias.shape} does not fit {self.output_shape}")
+        axes = len(self.output_shape) - 1
+        if self.geometry is not None and len(self.geometry.kernel) != axes:
+            raise ShapeError(
+                f"a kernel of {len(self.geometry.kernel)} axes does not fit {self.output_shape}"
+            )
+        if axes and len(self.input_shape) not in (axes, axes + 1):
+            raise ShapeError(
+                f"an augmented layer does not lead from {self.input_shape} to {self.output_shape}"
+            )
         if not FINGERPRINT.fullmatch(self.key_fingerprint):
             raise ParameterError("a key's fingerprint has 32 hexadecimal digits, and this one does not")
 
@@ -130,6 +141,7 @@ def build_augmented_layer(
         layout=layout.name,
         key_fingerprint=key_fingerprint,
         normalisation=layer.normalisation,
+        geometry=LayerGeometry.of(layer),
     )
 
 

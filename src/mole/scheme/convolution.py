@@ -80,7 +80,8 @@ class Convolution:
             slice(before, before + side)
             for side, (before, _) in zip(layer.grid, layer.padding, strict=True)
         )
-        self._padded[(slice(count), slice(None), *inner)] = rows.reshape(count, *layer.input_shape)
+        images = rows.reshape(count, layer.input_channels, *layer.grid)
+        self._padded[(slice(count), slice(None), *inner)] = images
         self._columns[:count] = self._windows[:count]
         columns = self._columns[:count].reshape(count, self._weight.shape[1], self._positions)
         edges = [*range(0, self._positions, POSITIONS_PER_PRODUCT), self._positions]

@@ -36,7 +36,8 @@ class FirstLayer:
     Attributes:
         weight: (channels, input channels / groups, *kernel), or (channels, elements) for Linear.
         bias: (channels,), or None.
-        input_shape: a sample's shape, (input channels, *grid); any shape for Linear.
+        input_shape: a sample's shape, (input channels, *grid), or the grid alone if there is one channel,
+            as for sound; any shape for Linear.
         stride, dilation: one number per axis of the grid.
         padding: zeros (before, after) each axis of the grid.
         groups: as in PyTorch.
@@ -130,12 +131,12 @@ class FirstLayer:
     @property
     def grid(self) -> Shape:
         """Spatial part of the input shape: (m, m) in the paper, () for Linear."""
-        return self.input_shape[1:] if self.kernel else ()
+        return self.input_shape[-len(self.kernel) :] if self.kernel else ()
 
     @property
     def input_channels(self) -> int:
         """Channels that the kernel mixes: the paper's alpha; every element for Linear."""
-        return self.input_shape[0] if self.kernel else element_count(self.input_shape)
+        return element_count(self.input_shape) // element_count(self.grid)
 
     @property
     def output_grid(self) -> Shape:
@@ -185,6 +186,26 @@ class FirstLayer:
         return full
 
 
+@dataclass(frozen=True)
+class LayerGeometry:
+    """A first layer without its weights: what anybody knows who knows the network's architecture."""
+
+    kernel: Shape
+    stride: Shape
+    padding: Padding
+    dilation: Shape
+    groups: int = 1
+
+    @classmethod
+    def of(cls, layer: FirstLayer) -> "LayerGeometry":
+        """The geometry of a layer."""
+        return cls(layer.kernel, layer.stride, layer.padding, layer.dilation, layer.groups)
+
+    def layer(self, weight: Array, bias: Array | None, input_shape: Shape) -> FirstLayer:
+        """A layer of this geometry with weights that somebody worked out, groups written out."""
+        return FirstLayer(weight, bias, input_shape, self.stride, self.padding, self.dilation)
+
+
 def _per_axis(value: int | Shape, axes: int) -> Shape:
     return (value,) * axes if isinstance(value, int | np.integer) else tuple(value)
 
@@ -214,7 +235,9 @@ def _problems(layer: FirstLayer) -> list[str]:
             problems.append(f"its bias has shape {layer.bias.shape}, not ({layer.channels},)")
         problems += _number_problems("bias", layer.bias)
     normalisation, channels = layer.normalisation, layer.input_shape[0]
-    if normalisation is not None and len(normalisation.mean) != channels:
+    if normalisation is not None and axes == len(layer.input_shape):
+        problems.append("its samples have no axis of channels to normalise: leave out mean and std")
+    elif normalisation is not None and len(normalisation.mean) != channels:
         problems.append(
             f"its normalisation has {len(normalisation.mean)} channels and its input {channels}"
         )
@@ -245,17 +268,17 @@ def _linear_problems(layer: FirstLayer) -> list[str]:
 
 def _convolution_problems(layer: FirstLayer, axes: int) -> list[str]:
     problems = []
-    if len(layer.input_shape) != axes + 1:
-        problems.append(f"its input shape {layer.input_shape} should have {axes + 1} numbers")
+    if len(layer.input_shape) not in (axes, axes + 1):
+        return [f"its input shape {layer.input_shape} should have {axes + 1} numbers"]
     lengths = {len(layer.stride), len(layer.padding), len(layer.dilation)}
     if lengths != {axes}:
         problems.append(f"stride, padding and dilation should have {axes} numbers each")
     if layer.groups < 1 or layer.channels % layer.groups:
         problems.append(f"{layer.groups} groups do not divide {layer.channels} output channels")
-    if layer.weight.shape[1] * layer.groups != layer.input_shape[0]:
+    if layer.weight.shape[1] * layer.groups != layer.input_channels:
         problems.append(
             f"it takes {layer.weight.shape[1] * layer.groups} input channels "
-            f"and a sample has {layer.input_shape[0]}"
+            f"and a sample has {layer.input_channels}"
         )
     if min((*layer.stride, *layer.dilation), default=1) < 1:
         problems.append("stride and dilation must be at least 1")

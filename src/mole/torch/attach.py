@@ -6,10 +6,13 @@ from torch import nn
 
 from mole.errors import MoleError, ParameterError, UnsupportedLayerError
 from mole.scheme.augmented import AugmentedLayer
+from mole.scheme.first_layer import LayerGeometry
 from mole.torch.export import describe
-from mole.torch.find import FoundLayer, find_first_layer
+from mole.torch.find import FoundLayer, find_first_layer, layer_in_use
 from mole.torch.module import AugmentedModule
-from mole.torch.running import uncompiled
+from mole.torch.running import unwrapped
+
+DISTRIBUTED = {"DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule", "DeepSpeedEngine"}
 
 
 def attach(model: nn.Module, augmented: AugmentedLayer) -> AugmentedModule:
@@ -29,10 +32,13 @@ def attach(model: nn.Module, augmented: AugmentedLayer) -> AugmentedModule:
     """
     if not isinstance(augmented, AugmentedLayer):
         raise ParameterError(f"a {type(augmented).__name__} cannot be attached: give an augmented layer")
+    _refuse_distributed(model)
     found = find_first_layer(model, augmented.input_shape)
-    if not isinstance(found.module, AugmentedModule):
-        describe(found)  # refuses what an augmented layer could not stand in for
-    reasons = _mismatches(found, augmented)
+    if isinstance(found.module, AugmentedModule):
+        geometry = found.module.geometry
+    else:
+        geometry = LayerGeometry.of(describe(found))  # refuses what none could stand in for
+    reasons = _mismatches(found, geometry, augmented)
     if reasons:
         raise UnsupportedLayerError(f"the augmented layer does not fit layer '{found.name}'", reasons)
     module = AugmentedModule(
@@ -48,16 +54,55 @@ def attach(model: nn.Module, augmented: AugmentedLayer) -> AugmentedModule:
     return module
 
 
-def _mismatches(found: FoundLayer, augmented: AugmentedLayer) -> list[str]:
+def _refuse_distributed(model: nn.Module) -> None:
+    """Wrappers for several processes hold on to the parameters that were there when they were made."""
+    for module in model.modules():
+        found = DISTRIBUTED & {cls.__name__ for cls in type(module).__mro__}
+        if found:
+            raise UnsupportedLayerError(
+                f"no layer can be attached to a {type(model).__name__}",
+                [
+                    f"{found.pop()} keeps the parameters of the layer that would be replaced: "
+                    "attach to the model itself, and wrap it afterwards"
+                ],
+            )
+
+
+def _mismatches(found: FoundLayer, geometry: LayerGeometry | None, augmented: AugmentedLayer) -> list[str]:
     reasons = []
     features = tuple(found.features.shape[1:])
     if features != augmented.output_shape:
         reasons.append(f"the model's first layer gives {features} and this one {augmented.output_shape}")
-    has_bias = getattr(found.module, "bias", None) is not None
+    old = found.module if found.operation is None else found.operation
+    has_bias = getattr(old, "bias", None) is not None
     if has_bias != (augmented.bias is not None):
         one, other = ("a", "none") if has_bias else ("no", "one")
         reasons.append(f"the model's first layer has {one} bias and the augmented layer has {other}")
+    if geometry is not None and augmented.geometry is not None and not reasons:
+        ours, theirs = (_that_matters(one, augmented) for one in (geometry, augmented.geometry))
+        reasons += [
+            f"the model's first layer has {name} {ours[name]} and this one was made from a layer with "
+            f"{theirs[name]}"
+            for name in ours
+            if ours[name] != theirs[name]
+        ]
     return reasons
+
+
+def _that_matters(geometry: LayerGeometry, augmented: AugmentedLayer) -> dict[str, Any]:
+    """A geometry without what changes no feature: zeros that no window reaches, an unused stride."""
+    outputs, axes = augmented.output_shape[1:], len(geometry.kernel)
+    inputs = augmented.input_shape[len(augmented.input_shape) - axes :]
+    numbers: dict[str, Any] = {"kernel": geometry.kernel, "stride": (), "dilation": (), "padding": ()}
+    for axis, (side, positions) in enumerate(zip(inputs, outputs, strict=True)):
+        kernel, before = geometry.kernel[axis], geometry.padding[axis][0]
+        stride = geometry.stride[axis] if positions > 1 else 1
+        dilation = geometry.dilation[axis] if kernel > 1 else 1
+        reach = (positions - 1) * stride + dilation * (kernel - 1) + 1
+        after = max(0, reach - before - side)
+        for name, number in (("stride", stride), ("dilation", dilation), ("padding", (before, after))):
+            numbers[name] = (*numbers[name], number)
+    return numbers | {"groups": geometry.groups}
 
 
 def _hyper_parameters(module: nn.Module) -> dict[str, Any]:
@@ -71,14 +116,14 @@ def _hyper_parameters(module: nn.Module) -> dict[str, Any]:
 
 def _replace(model: nn.Module, old: nn.Module, new: nn.Module) -> None:
     """Put `new` wherever `old` is: a layer can have several names."""
-    model = uncompiled(model)
+    model = unwrapped(model)
     names = [name for name, module in model.named_modules(remove_duplicate=False) if module is old]
     for name in names:
         model.set_submodule(name, new)
 
 
 def _check_in_use(model: nn.Module, module: AugmentedModule) -> None:
-    found = find_first_layer(model, module.input_shape)
+    found = layer_in_use(model, module.input_shape)
     if found.module is not module:
         raise UnsupportedLayerError(
             f"layer '{found.name}' cannot be replaced",

@@ -2,20 +2,18 @@
 
 from collections.abc import Sequence
 
-import numpy as np
+import torch
 from torch import Tensor, nn
 
 from mole.errors import ParameterError, UnsupportedLayerError
 from mole.scheme.convolution import features_of
-from mole.scheme.first_layer import FirstLayer, Padding
+from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array, Shape
+from mole.torch.calls import close
 from mole.torch.find import FoundLayer, find_first_layer
-
-# Relative difference between what the layer does and what its weights say, by bytes per number.
-TOLERANCES = {8: 1e-4, 4: 1e-4, 2: 2e-2}
-
-Convolutional = nn.Conv1d | nn.Conv2d | nn.Conv3d
+from mole.torch.module import AugmentedModule
+from mole.torch.zeros import on_axes, total
 
 
 def export_first_layer(
@@ -32,7 +30,7 @@ def export_first_layer(
 
     Args:
         model: the network, trained on similar public data.
-        input_shape: shape of one sample, such as (3, 32, 32).
+        input_shape: shape of one sample as the model takes it, such as (3, 32, 32).
         mean: what is subtracted from each channel before the network, on a scale of 0 to 1.
         std: what each channel is then divided by.
 
@@ -46,68 +44,48 @@ def export_first_layer(
 
 
 def describe(found: FoundLayer, normalisation: Normalisation | None = None) -> FirstLayer:
-    """A found layer's weights and hyper-parameters, without PyTorch, checked against what the layer did."""
+    """What a found layer did, without PyTorch, checked against what came out of it."""
     layer = _description(found, normalisation)
-    ours, seen = features_of(layer, _numpy(found.batch)), _numpy(found.features)
-    tolerance = TOLERANCES[found.batch.element_size()]
-    if seen.shape != ours.shape or not _close(ours, seen, tolerance):
-        raise _refusal(
-            found, f"this {type(found.module).__name__} computes something other than its weights say"
-        )
+    ours = torch.from_numpy(features_of(layer, _numpy(found.batch)))
+    if not close(ours, found.features, like=found.batch):
+        raise _refusal(found, _other_than_its_weights(found))
     return layer
 
 
 def _description(found: FoundLayer, normalisation: Normalisation | None) -> FirstLayer:
-    module, input_shape = found.module, tuple(found.batch.shape[1:])
-    if isinstance(module, nn.Linear):
-        return FirstLayer.linear(
-            _numpy(module.weight), _bias(module), input_shape=input_shape, normalisation=normalisation
-        )
-    if not isinstance(module, Convolutional):
+    operation, input_shape = found.operation, tuple(found.batch.shape[1:])
+    if isinstance(found.module, AugmentedModule):
         raise _refusal(found, "it is already an augmented layer")
-    if module.padding_mode != "zeros":
-        raise _refusal(found, f"its padding_mode is '{module.padding_mode}', and only 'zeros' is supported")
-    if len(found.padding) not in (0, len(module.kernel_size)):
-        raise _refusal(found, "the model pads its input and then changes its shape")
+    mode = getattr(found.module, "padding_mode", "zeros")
+    if mode != "zeros":
+        raise _refusal(found, f"its padding_mode is '{mode}', and only 'zeros' is supported")
+    kernel = getattr(found.module, "kernel_size", ())
+    if len(found.padding) > len(kernel):
+        raise _refusal(found, "the model pads its input along other axes than the layer's")
+    if operation is None:
+        raise _refusal(found, _other_than_its_weights(found))
+    weight, bias = _numpy(operation.weight), None if operation.bias is None else _numpy(operation.bias)
+    if not operation.stride:
+        return FirstLayer.linear(weight, bias, input_shape=input_shape, normalisation=normalisation)
+    axes = len(operation.stride)
     return FirstLayer.conv(
-        _numpy(module.weight),
-        _bias(module),
+        weight,
+        bias,
         input_shape=input_shape,
-        stride=module.stride,
-        padding=_padding(module, added=found.padding),
-        dilation=module.dilation,
-        groups=module.groups,
+        stride=operation.stride,
+        padding=on_axes(total(operation.padding, found.padding), axes),
+        dilation=operation.dilation,
+        groups=operation.groups,
         normalisation=normalisation,
     )
 
 
-def _padding(module: Convolutional, *, added: Padding) -> Padding:
-    """Zeros before and after each axis: the layer's own, and those that the model added before it."""
-    if module.padding == "valid":
-        own = [(0, 0) for _ in module.kernel_size]
-    elif module.padding == "same":  # the odd one goes after, as in PyTorch
-        totals = [d * (k - 1) for d, k in zip(module.dilation, module.kernel_size, strict=True)]
-        own = [(total // 2, total - total // 2) for total in totals]
-    else:
-        own = [(int(side), int(side)) for side in module.padding]
-    pairs = zip(own, added or [(0, 0)] * len(own), strict=True)
-    return tuple((own[0] + more[0], own[1] + more[1]) for own, more in pairs)
-
-
-def _close(ours: Array, seen: Array, tolerance: float) -> bool:
-    """Whether every sample's features agree."""
-    return all(
-        float(np.linalg.norm(one - other)) <= tolerance * float(np.linalg.norm(other)) + 1e-6
-        for one, other in zip(ours, seen, strict=True)
-    )
+def _other_than_its_weights(found: FoundLayer) -> str:
+    return f"this {type(found.module).__name__} computes something other than its weights say"
 
 
 def _refusal(found: FoundLayer, reason: str) -> UnsupportedLayerError:
     return UnsupportedLayerError(f"layer '{found.name}' cannot be replaced", [reason])
-
-
-def _bias(module: nn.Linear | Convolutional) -> Array | None:
-    return None if module.bias is None else _numpy(module.bias)
 
 
 def _numpy(tensor: Tensor) -> Array:

@@ -1,13 +1,15 @@
 """The augmented layer as a PyTorch module, and where it stands in a model."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
+import torch.fx
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from mole.errors import ParameterError, ShapeError
+from mole.errors import MoleWarning, ParameterError, ShapeError
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import Padding
 
@@ -25,6 +27,11 @@ class AugmentedModule(nn.Module):
     weight: Tensor
     bias: Tensor | None
     key_id: Tensor
+    _sides: list[int]
+    _padded_sides: list[int]
+    _zeros_before: list[int]
+    _feature_sides: list[int]
+    __jit_unused_properties__: ClassVar[list[str]] = ["key_fingerprint"]  # TorchScript leaves it out
 
     def __init__(
         self,
@@ -37,8 +44,8 @@ class AugmentedModule(nn.Module):
 
         Args:
             augmented: the layer that the provider sent.
-            added_padding: zeros that the network puts around its input before this layer; they are cut
-                off again, because the augmented layer includes them.
+            added_padding: zeros that the network puts around the last axes of its input before this layer;
+                they are cut off again, because the augmented layer includes them.
             hyper_parameters: attributes of the replaced layer, for networks that look at them.
         """
         super().__init__()
@@ -48,41 +55,123 @@ class AugmentedModule(nn.Module):
         self.input_shape = augmented.input_shape
         self.output_shape = augmented.output_shape
         self.kappa, self.layout = augmented.kappa, augmented.layout  # for checkpoints; not used here
+        self.geometry = augmented.geometry  # for the next one that is attached in its place
         self.added_padding = added_padding
-        grid = zip(augmented.input_shape[1:], added_padding, strict=False)
-        self._padded_shape = (augmented.input_shape[0], *(side + sum(pair) for side, pair in grid))
-        self.register_buffer("weight", torch.tensor(augmented.matrix))
-        self.register_buffer("bias", None if augmented.bias is None else torch.tensor(augmented.bias))
+        self._sides, self._feature_sides = list(augmented.input_shape), list(augmented.output_shape)
+        self._zeros_before = [before for before, _ in added_padding]
+        padded = zip(augmented.input_shape[-len(added_padding) :], added_padding, strict=False)
+        self._padded_sides = [side + sum(pair) for side, pair in padded]
+        self.register_buffer("weight", torch.from_numpy(augmented.matrix.copy()))
+        bias = None if augmented.bias is None else torch.from_numpy(augmented.bias.copy())
+        self.register_buffer("bias", bias)
         # A buffer as well, so that a checkpoint carries the fingerprint of its key.
         key_id = list(bytes.fromhex(augmented.key_fingerprint))
-        self.register_buffer("key_id", torch.tensor(key_id, dtype=torch.uint8))
+        self.register_buffer("key_id", torch.tensor(key_id, dtype=torch.uint8, device="cpu"))
 
     @property
     def key_fingerprint(self) -> str:
         """Which key the layer, and so the data, was made with."""
         return "unknown" if self.key_id.is_meta else bytes(self.key_id.tolist()).hex()
 
-    def forward(self, morphed: Tensor) -> Tensor:
+    def forward(self, input: Tensor) -> Tensor:  # named as PyTorch's layers name it
         """Features of morphed samples: (b, *input_shape) or (b, elements) to (b, *output_shape)."""
-        if self.added_padding and morphed.shape[1:] == self._padded_shape:
-            for axis, (before, after) in enumerate(self.added_padding, start=2):
-                morphed = morphed.narrow(axis, before, morphed.shape[axis] - before - after)
-        if morphed.shape[1:] not in (self.input_shape, (self.weight.shape[0],)):
-            raise ShapeError(
-                f"a batch of shape {tuple(morphed.shape)} does not fit this augmented layer: "
-                f"expected (batch, {', '.join(map(str, self.input_shape))})"
-            )
-        product = morphed.flatten(1) @ self.weight
-        features = product.reshape(morphed.shape[0], *self.output_shape)
-        if self.bias is None:
-            return features
-        # Under autocast the product is in half precision: the sum stays so, as a convolution's does.
-        per_channel = self.bias.to(features.dtype).reshape(-1, *(1,) * (len(self.output_shape) - 1))
-        return features + per_channel
+        rows = _rows(input, self._sides, self._padded_sides, self._zeros_before)
+        return _features(rows, self.weight, self.bias, self._feature_sides)
+
+    def apply(self, fn: Callable[[nn.Module], None]) -> Self:
+        """As for any module, but whatever the function does, the weight stays the provider's.
+
+        A function that initialises everything with a weight would make the layer useless.
+        """
+        tensors = {name: tensor for name, tensor in self._buffers.items() if tensor is not None}
+        values = {name: tensor.clone() for name, tensor in tensors.items()}
+        try:
+            fn(self)
+        finally:
+            if not self._holds(values):
+                self._put_back(tensors, values)
+                warnings.warn(_KEPT, MoleWarning, stacklevel=2)
+        return self
+
+    def _holds(self, values: Mapping[str, Tensor]) -> bool:
+        """Whether the buffers have these values, and nothing was added."""
+        now = {name: tensor for name, tensor in self._buffers.items() if tensor is not None}
+        return now.keys() == values.keys() and all(
+            _equal(tensor, values[name]) for name, tensor in now.items()
+        )
+
+    def _put_back(self, tensors: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
+        for name in ("weight", "bias", "key_id"):
+            self._parameters.pop(name, None)
+            self._buffers[name] = tensors.get(name)
+        with torch.no_grad():
+            for name, tensor in tensors.items():
+                tensor.copy_(values[name])
 
     def extra_repr(self) -> str:
         """What `print(model)` shows."""
         return f"{self.input_shape} -> {self.output_shape}, key {self.key_fingerprint}"
+
+
+_KEPT = (
+    "model.apply would have overwritten the augmented layer's weight, which only the provider can make, so "
+    "it stays as it is: initialise a model before the layer is attached"
+)
+
+# Two plain functions, which torch.fx keeps as they are and TorchScript compiles: types are TorchScript's.
+
+
+@torch.fx.wrap
+def _rows(morphed: Tensor, sides: list[int], padded_sides: list[int], zeros_before: list[int]) -> Tensor:
+    """Row vectors of a batch: (b, elements), without the zeros that the network put around it."""
+    axes = len(padded_sides)
+    if axes > 0 and morphed.dim() > axes and list(morphed.shape[-axes:]) == padded_sides:
+        for axis in range(axes):
+            length = sides[len(sides) - axes + axis]
+            morphed = morphed.narrow(morphed.dim() - axes + axis, zeros_before[axis], length)
+    elements = 1
+    for side in sides:
+        elements *= side
+    got = list(morphed.shape[1:])
+    if got != [elements] and _without_ones(got) != _without_ones(sides):
+        if torch.jit.is_scripting():  # type: ignore[attr-defined]
+            raise ValueError("a batch does not fit this augmented layer")
+        else:
+            raise _misfit(morphed, sides)
+    return morphed.flatten(1)
+
+
+@torch.fx.wrap
+def _features(rows: Tensor, weight: Tensor, bias: Tensor | None, sides: list[int]) -> Tensor:
+    """Features of row vectors: (b, elements) to (b, *sides)."""
+    features = (rows @ weight).reshape([rows.shape[0]] + sides)  # noqa: RUF005  (for TorchScript)
+    if bias is None:
+        return features
+    # Under autocast the product is in half precision: the sum stays so, as a convolution's does.
+    per_channel = bias.to(features.dtype).reshape([-1] + [1] * (len(sides) - 1))
+    return features + per_channel
+
+
+def _without_ones(sides: list[int]) -> list[int]:
+    """Sides of more than one: an axis that a network adds for its channels changes nothing."""
+    longer: list[int] = []
+    for side in sides:
+        if side != 1:
+            longer.append(side)
+    return longer
+
+
+def _misfit(morphed: Tensor, sides: list[int]) -> ShapeError:
+    return ShapeError(
+        f"a batch of shape {tuple(morphed.shape)} does not fit this augmented layer: "
+        f"expected (batch, {', '.join(map(str, sides))})"
+    )
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    if one.is_meta or other.is_meta:
+        return one.is_meta and other.is_meta
+    return one.device == other.device and torch.equal(one, other)
 
 
 class AugmentedPart(NamedTuple):

@@ -20,6 +20,21 @@ def uncompiled(model: nn.Module) -> nn.Module:
     return inner
 
 
+def unwrapped(model: nn.Module) -> nn.Module:
+    """The model itself, where `torch.compile` or a wrapper for several processors holds it.
+
+    To look at it is enough to run what is inside: the wrapper would wait for other processes.
+
+    >>> model = nn.Sequential(nn.Linear(2, 1))
+    >>> unwrapped(torch.compile(nn.DataParallel(model))) is model
+    True
+    """
+    inner = uncompiled(model)
+    while isinstance(inner, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        inner = uncompiled(inner.module)
+    return inner
+
+
 @contextmanager
 def in_mode(model: nn.Module, *, training: bool) -> Iterator[None]:
     """Training or evaluation mode for a while; afterwards each module gets its own mode back."""

@@ -16,8 +16,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from mole.scheme.first_layer import Padding
+from mole.scheme.shapes import Shape
+from mole.torch.chance import Chance, Draws, Pusher, seeded
 from mole.torch.module import AugmentedModule
 from mole.torch.running import in_mode
+from mole.torch.zeros import added_since, total, zeros_added
 
 LINEAR_LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, AugmentedModule)
 
@@ -33,11 +36,33 @@ _NO_VALUES = {
 }  # fmt: skip
 
 
+class Operation(NamedTuple):
+    """What a layer did with the input, as it ran: the weight may be worked out anew in every call.
+
+    A convolution's stride, zeros around the input that the layer itself adds, and so on; for a Linear layer
+    they are empty.
+    """
+
+    weight: Tensor
+    bias: Tensor | None
+    stride: Shape = ()
+    padding: Padding = ()
+    dilation: Shape = ()
+    groups: int = 1
+
+
 class Call(NamedTuple):
-    """A linear layer's call with the input: the zeros that stood around the input, and the result."""
+    """A linear layer's call with the input.
+
+    Attributes:
+        padding: zeros that stood around the input, (before, after) for each of its last axes.
+        output: a copy of the result, because an activation may overwrite it.
+        operation: what it did; None if that was more than one convolution or product.
+    """
 
     padding: Padding
     output: Tensor
+    operation: Operation | None
 
 
 @dataclass
@@ -49,40 +74,74 @@ class Trace:
         called_otherwise: names of linear layers that were called with something else.
         weight_read: names of linear layers whose parameters were read by something else.
         touched: operations outside linear layers that read the input, as 'operation in module'.
+        random: whether random numbers were drawn at all.
+        random_before: whether some were drawn before a linear layer first took the input.
+        error: what ended the run early, if anything did.
     """
 
     taken_by: dict[str, list[Call]] = field(default_factory=dict)
     called_otherwise: set[str] = field(default_factory=set)
     weight_read: set[str] = field(default_factory=set)
     touched: list[str] = field(default_factory=list)
+    random: bool = False
+    random_before: bool = False
+    error: Exception | None = None
 
 
-def trace_input(model: nn.Module, batch: Tensor, *, training: bool) -> Trace:
+class _EnoughSeen(BaseException):
+    """Ends a run once a layer has taken the input; no model catches this by mistake."""
+
+
+def trace_input(
+    model: nn.Module, batch: Tensor, *, training: bool, chance: Chance = 0, whole: bool = True
+) -> Trace:
     """Run the model on a batch, in either mode and without gradients, and follow the batch.
 
-    Afterwards the model, its buffers and PyTorch's random state are as they were.
+    Afterwards the model, its buffers and all random states are as they were.
+
+    Args:
+        model: any module that takes the batch as its first argument.
+        batch: what to follow.
+        training: the mode.
+        chance: where the model's random numbers come from.
+        whole: run it to its end, not only until the first layer has taken the input.
     """
-    follower = _Follower(model, batch)
+    follower = _Follower(model, batch, chance=chance, whole=whole)
     with ExitStack() as stack:
         stack.enter_context(in_mode(model, training=training))
         stack.enter_context(_unchanged_buffers(model))
-        stack.enter_context(torch.random.fork_rng())
+        stack.enter_context(seeded(chance))
+        follower.start()
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.no_grad())
+        stack.enter_context(torch.autocast(batch.device.type, enabled=False))
+        if torch.get_default_device().type == "meta":
+            stack.enter_context(torch.device(batch.device))
         for name, module in model.named_modules():
-            entering = module.register_forward_pre_hook(follower.entering(name), with_kwargs=True)
+            # First of all hooks, because some work out the weight that the layer then uses.
+            entering = module.register_forward_pre_hook(
+                follower.entering(name), with_kwargs=True, prepend=True
+            )
             stack.callback(entering.remove)
             leaving = module.register_forward_hook(follower.leaving(name), always_call=True)
             stack.callback(leaving.remove)
         stack.enter_context(follower)
-        model(batch)
+        try:
+            model(batch)
+        except _EnoughSeen:
+            pass
+        except Exception as error:  # other people's code can fail in any way
+            follower.trace.error = error
+        follower.finish()
     return follower.trace
 
 
 class _Follower(TorchDispatchMode):
-    def __init__(self, model: nn.Module, batch: Tensor) -> None:
+    def __init__(self, model: nn.Module, batch: Tensor, *, chance: Chance, whole: bool) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.trace = Trace()
+        self._whole = whole
+        self._pusher, self._draws = Pusher(chance), Draws()
         self._owners: dict[int, list[tuple[str, nn.Module]]] = {}  # of each parameter's memory
         for name, module in model.named_modules():
             for parameter in module.parameters() if isinstance(module, LINEAR_LAYERS) else ():
@@ -92,13 +151,23 @@ class _Follower(TorchDispatchMode):
         self._modules: list[tuple[str, nn.Module]] = []
         self._linear_layer: nn.Module | None = None  # the one that is running
         self._taken: Padding | None = None  # what it took, if it took the input
+        self._operations: list[Operation | None] = []  # that it did on the input; None for unknown ones
         self._follow(batch, ())
+
+    def start(self) -> None:
+        """Random states are set: from now on, draws count."""
+        self._draws = Draws()
+
+    def finish(self) -> None:
+        """Random states are about to be put back."""
+        self.trace.random = self._draws.any
 
     def entering(self, name: str) -> Any:
         def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             self._modules.append((name, module))
             if self._linear_layer is None and isinstance(module, LINEAR_LAYERS):
                 self._linear_layer = module
+                self._operations = []
                 self._taken = self._input_among((args, kwargs))
 
         return hook
@@ -108,33 +177,61 @@ class _Follower(TorchDispatchMode):
             self._modules.pop()
             if self._linear_layer is not module:
                 return
-            self._linear_layer = None
-            if self._taken is None:
+            taken, operation = self._taken, self._operation_of(module)
+            self._linear_layer = self._taken = None
+            if taken is None:
                 self.trace.called_otherwise.add(name)
-            else:
-                self.trace.taken_by.setdefault(name, []).append(Call(self._taken, output))
+                return
+            if not self.trace.taken_by:
+                self.trace.random_before = self._draws.any
+            output = output.detach().clone() if isinstance(output, Tensor) else output
+            self.trace.taken_by.setdefault(name, []).append(Call(taken, output, operation))
+            if not self._whole:
+                raise _EnoughSeen
 
         return hook
+
+    def _operation_of(self, module: nn.Module) -> Operation | None:
+        if isinstance(module, nn.Linear) and self._taken is not None:
+            return Operation(module.weight, module.bias)
+        return self._operations[0] if len(self._operations) == 1 else None
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
         output = func(*args, **kwargs)
+        operation = func.overloadpacket.__name__
+        self._draws.see(func)
+        self._pusher.push(operation, args, kwargs, output)
         self._watch_parameters((args, kwargs))
         padding = self._input_among((args, kwargs))
-        if self._linear_layer is None and padding is not None:
-            operation = func.overloadpacket.__name__
-            added = _zeros_added(args) if operation == "constant_pad_nd" else None
-            if operation in _NO_VALUES:
-                pass
-            elif operation in _SAME_VALUES and output.is_floating_point():
-                self._follow(output, padding)
-            elif added is not None and not padding:
-                self._follow(output, added)
-            else:
-                self._note(operation)
+        if padding is None or operation in _NO_VALUES or isinstance(self._linear_layer, AugmentedModule):
+            return output
+        added = zeros_added(args) if operation == "constant_pad_nd" else None
+        if _is_same(func, operation, args, output):
+            self._follow(output, padding)
+        elif added is not None:
+            self._follow(output, total(padding, added))
+        elif self._linear_layer is None:
+            self._note(operation)
+        elif self._taken is not None:
+            self._operations.append(self._convolution(operation, args, padding))
         return output
+
+    def _convolution(self, operation: str, args: tuple[Any, ...], padding: Padding) -> Operation | None:
+        """A convolution of the input with the zeros that the running layer put around it."""
+        if operation != "convolution" or args[6] or self._input_among(args[1:]) is not None:
+            return None
+        _, weight, bias, *numbers, groups = args
+        axes = weight.ndim - 2
+        stride, own, dilation = (tuple(number) * (axes // len(number)) for number in numbers[:3])
+        inside = added_since(self._taken or (), padding, axes=axes)
+        if inside is None:
+            return None
+        pairs = zip(inside, own, strict=True)
+        sides = tuple((before + side, after + side) for (before, after), side in pairs)
+        return Operation(weight, bias, stride, sides, dilation, groups)
 
     def _follow(self, tensor: Tensor, padding: Padding) -> None:
         self._kept.append(tensor)
@@ -160,14 +257,14 @@ class _Follower(TorchDispatchMode):
         self.trace.touched.append(f"{operation} in {where + ' ' if where else ''}({kind})")
 
 
-def _zeros_added(args: tuple[Any, ...]) -> Padding | None:
-    """(before, after) of each axis but the first two, or None for any other padding."""
-    tensor, sides, *value = args
-    pairs: Padding = tuple(zip(sides[::2], sides[1::2], strict=True))[::-1]
-    axes: int = tensor.ndim - 2
-    if len(pairs) > axes or min(sides, default=0) < 0 or any(value):
-        return None
-    return ((0, 0),) * (axes - len(pairs)) + pairs
+def _is_same(func: Any, operation: str, args: tuple[Any, ...], output: Any) -> bool:
+    """Whether an operation on the input gives the same values in the same order."""
+    if operation in _SAME_VALUES:
+        return bool(output.is_floating_point())
+    if operation != "slice":
+        return False
+    source = args[0]  # a slice that leaves nothing out, such as x[:]
+    return bool(output.shape == source.shape and output.stride() == source.stride())
 
 
 def _memory(tensor: Tensor) -> int:

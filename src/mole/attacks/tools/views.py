@@ -15,7 +15,8 @@ import numpy as np
 
 from mole.errors import MoleError, ShapeError
 from mole.scheme.augmented import AugmentedLayer
-from mole.scheme.first_layer import FirstLayer, Padding
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.first_layer import LayerGeometry as LayerGeometry  # noqa: PLC0414  (a part of views)
 from mole.scheme.layouts import LAYOUTS, Indices, Layout
 from mole.scheme.shapes import Array, Shape, block_size
 
@@ -26,26 +27,6 @@ class NotApplicableError(MoleError):
 
 class MissingInputError(NotApplicableError):
     """An attack that could be tried if the auditor gave it what it needs; the message says what."""
-
-
-@dataclass(frozen=True)
-class LayerGeometry:
-    """A first layer without its weights: what anybody knows who knows the network's architecture."""
-
-    kernel: Shape
-    stride: Shape
-    padding: Padding
-    dilation: Shape
-    groups: int = 1
-
-    @classmethod
-    def of(cls, layer: FirstLayer) -> "LayerGeometry":
-        """The geometry of a layer."""
-        return cls(layer.kernel, layer.stride, layer.padding, layer.dilation, layer.groups)
-
-    def layer(self, weight: Array, bias: Array | None, input_shape: Shape) -> FirstLayer:
-        """A layer of this geometry with weights that somebody worked out, groups written out."""
-        return FirstLayer(weight, bias, input_shape, self.stride, self.padding, self.dilation)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
