@@ -10,8 +10,8 @@ keyed digest in `unfinished.json`, so another key, layer, source or option is re
 import json
 import os
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -116,15 +116,17 @@ def deliver(
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
     _warn_of_unread_files(opened)
-    store, is_finished = _claim(out, plan.delivery_id)
-    try:
-        maker = DeliveryMaker(plan, opened, key, store)
-        manifest = Manifest.read(store) if is_finished else maker.make(write_shards, progress)
-        delivery = Delivery(store, manifest)
-        skipped = _skipped(delivery, plan, opened, key)
-    except BaseException:
-        _give_up_if_nothing_is_lost(store)
-        raise
+    store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
+    with _alone_in(store, plan.delivery_id):
+        is_finished = _claim(store, plan.delivery_id)
+        try:
+            maker = DeliveryMaker(plan, opened, key, store)
+            manifest = Manifest.read(store) if is_finished else maker.make(write_shards, progress)
+            delivery = Delivery(store, manifest)
+            skipped = _skipped(delivery, plan, opened, key)
+        except BaseException:
+            _give_up_if_nothing_is_lost(store)
+            raise
     if key.path is not None:
         record(key.path, manifest, [bad.name for bad in skipped])
     has_labels = any(split.labels is not None for split in opened.splits.values())
@@ -166,16 +168,27 @@ def _warn_of_unread_files(source: Source) -> None:
         )
 
 
-def _claim(out: Address | Store, delivery_id: str) -> tuple[Store, bool]:
-    """The place, taken for this delivery; and whether it lies there finished already."""
-    store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
+@contextmanager
+def _alone_in(store: Store, delivery_id: str) -> Iterator[None]:
+    """Keep others from writing there; no matter who does where this very delivery lies finished."""
+    with ExitStack() as work:
+        try:
+            work.enter_context(store.locked())
+        except DeliveryError:
+            if MANIFEST not in store.names() or Manifest.read(store).delivery_id != delivery_id:
+                raise
+        yield
+
+
+def _claim(store: Store, delivery_id: str) -> bool:
+    """Take the place for this delivery; whether it lies there finished already."""
     names = store.names()
     if MANIFEST in names:
         if Manifest.read(store).delivery_id != delivery_id:
             raise DeliveryError(f"{store.label} holds another delivery already: choose another place")
         if UNFINISHED in names:
             store.remove(UNFINISHED)
-        return store, True
+        return True
     if UNFINISHED in names:
         try:
             same = json.loads(store.read(UNFINISHED)).get("delivery_id") == delivery_id
@@ -186,11 +199,11 @@ def _claim(out: Address | Store, delivery_id: str) -> tuple[Store, bool]:
                 f"{store.label} holds an unfinished delivery with another key, layer, source or option: "
                 "repeat that call, or choose another place"
             )
-        return store, False
+        return False
     if names:
         raise DeliveryError(f"{store.label} is not empty: choose another place")
     store.write(UNFINISHED, json.dumps({"delivery_id": delivery_id}).encode())
-    return store, False
+    return False
 
 
 def _give_up_if_nothing_is_lost(store: Store) -> None:
@@ -201,10 +214,8 @@ def _give_up_if_nothing_is_lost(store: Store) -> None:
             return
         for name in names:
             store.remove(name)
-        if isinstance(store, LocalStore):
-            for folder in (store.folder / "data", store.folder):
-                if folder.exists():
-                    folder.rmdir()
+        if isinstance(store, LocalStore) and (store.folder / "data").exists():
+            (store.folder / "data").rmdir()
 
 
 def _skipped(delivery: Delivery, plan: Plan, source: Source, key: MorphKey) -> tuple[BadSampleError, ...]:
