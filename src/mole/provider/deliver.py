@@ -96,7 +96,8 @@ def deliver(
         labels: hand over labels; without them no names of classes leave either.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
-        ray_address: of a running cluster, as host:port; None for a Ray on this machine.
+        ray_address: of a running cluster, as host:port, which gets the key; None for a Ray of its own on
+            this machine.
         allow_second_layer: use the key for this first layer though it was used for another one before.
         progress: called with the rows done and the rows to do.
 
