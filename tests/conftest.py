@@ -1,7 +1,12 @@
 """What every test has."""
 
+import os
+import secrets
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +35,31 @@ settings.load_profile("mole")
 
 def pytest_configure(config: pytest.Config) -> None:
     prepare(config)
+    # No test, and no process that a test starts, remembers keys in the user's own folder.
+    folder = tempfile.mkdtemp(prefix="mole-state-")
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    os.environ["MOLE_STATE"] = folder
+
+
+def _forgotten() -> Iterator[None]:
+    """Nothing that was delivered under the same key elsewhere is known for a while."""
+    before = os.environ["MOLE_STATE"]
+    os.environ["MOLE_STATE"] = str(Path(before).parent / f"{Path(before).name}-{secrets.token_hex(4)}")
+    yield
+    shutil.rmtree(os.environ["MOLE_STATE"], ignore_errors=True)
+    os.environ["MOLE_STATE"] = before
+
+
+@pytest.fixture(autouse=True, scope="module")
+def keys_are_new_in_every_file() -> Iterator[None]:
+    """Fixtures of a whole file have a ledger of their own."""
+    yield from _forgotten()
+
+
+@pytest.fixture(autouse=True)
+def keys_are_new_in_every_test() -> Iterator[None]:
+    """Every test has a ledger of its own."""
+    yield from _forgotten()
 
 
 @pytest.fixture(scope="session")

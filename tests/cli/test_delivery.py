@@ -1,6 +1,7 @@
 """The provider's commands and the checks of both roles, as transcripts."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -121,21 +122,50 @@ def test_the_last_lines_say_what_the_receiver_can_do(place, tmp_path):
     assert quiet.stderr == ""
 
 
-def test_the_ledger_knows_every_delivery_and_warns_of_a_second_developer(place, tmp_path):
+def test_the_ledger_knows_every_delivery_and_stops_a_second_developer(place, tmp_path):
     recipient = str(IDENTITY.to_public())
-    right("keygen", "layer.safetensors", "--recipient", recipient, "--out", tmp_path / "k", cwd=place)
+    made = right(
+        "keygen", "layer.safetensors", "--recipient", recipient, "--out", tmp_path / "k", cwd=place
+    )
     mole.save(make_layer(seed=1), tmp_path / "second.safetensors")
     opened = ["--key", tmp_path / "k", "--identity", "identity.txt"]
-    for number, layer in enumerate(
-        ["layer.safetensors", "layer.safetensors", tmp_path / "second.safetensors"]
-    ):
-        done = call(
-            "deliver", "data.npz", "--layer", layer, *opened, "--out", tmp_path / f"d{number}", cwd=place
+    calls = [
+        ("deliver", "data.npz", "--layer", layer, *opened, "--out", tmp_path / f"d{number}", "--quiet")
+        for number, layer in enumerate(["layer.safetensors"] * 2 + [tmp_path / "second.safetensors"])
+    ]
+    assert [call(*arguments, cwd=place).returncode for arguments in calls[:2]] == [0, 0]
+    for verb in ("deliver", "morph"):
+        done = call(verb, *calls[2][1:], cwd=place)
+        assert done.returncode == 1
+        assert re.fullmatch(
+            r"mole: this key was used for another first layer before, .*: give --allow-second-layer\n",
+            done.stderr,
         )
-        assert ("used for another first layer before" in done.stderr) == (number == 2)
+    assert not (tmp_path / "d2").exists()
+    said = call(*calls[2][:-1], "--allow-second-layer", cwd=place)
+    assert (said.returncode, "used for another first layer before" in said.stderr) == (0, True)
     entries = [json.loads(line) for line in (tmp_path / "k.ledger").read_text().splitlines()]
     assert [entry["rows"] for entry in entries] == [420, 420]  # the same delivery twice counts once
     assert (tmp_path / "k.ledger").stat().st_mode & 0o777 == 0o600
+    facts = right("info", tmp_path / "k", "--identity", "identity.txt", cwd=place)
+    assert (facts["deliveries"], facts["rows delivered"], facts["first layers"]) == (2, 840, 2)
+    assert facts["last delivery"] == entries[1]["date"]
+    (tmp_path / "k.ledger").unlink()  # and a key without its ledger is the same key
+    for named in ([made["fingerprint"]], [tmp_path / "k", "--identity", "identity.txt"]):
+        found = right("ledger", *named, cwd=place)
+        assert {entry["delivery_id"] for entry in found["entries"]} == {
+            entry["delivery_id"] for entry in entries
+        }
+    shown = call("ledger", made["fingerprint"], cwd=place).stdout
+    assert re.search(r"^deliveries +2$", shown, flags=re.MULTILINE)
+    assert f"420 rows for first layer 2 ({make_layer(seed=1).fingerprint}), delivery " in shown
+
+
+def test_a_ledger_of_nothing(place):
+    assert right("ledger", "0" * 32, cwd=place)["entries"] == []
+    done = call("ledger", "nothing.key", cwd=place)
+    assert done.returncode == 1
+    assert "nothing.key is no key: give a key's file, or the 32 digits of its fingerprint" in done.stderr
 
 
 def test_info_and_verify_take_urls(place):

@@ -13,7 +13,7 @@ import pytest
 
 import mole
 from mole.errors import KeyFileError, ParameterError
-from mole.provider.keys.key_file import read_key_text, write_key_text
+from mole.provider.keys.key_file import check_passphrase, read_key_text, write_key_text
 
 SEED = bytes(range(32))
 IDENTITY = pyrage.x25519.Identity.generate()
@@ -162,6 +162,17 @@ def test_a_full_disk_leaves_nothing_behind(whitened_key, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_short_passphrase_makes_no_key_and_still_opens_an_old_one(key, tmp_path):
+    with pytest.raises(KeyFileError, match="at least 8 characters: choose a longer one") as caught:
+        key.save(tmp_path / "provider.key", "seven77")
+    assert "seven77" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+    text = write_key_text(key.parameters, bytes(32)).encode()
+    (tmp_path / "old.key").write_bytes(pyrage.passphrase.encrypt(text, "seven77"))
+    assert mole.MorphKey.load(tmp_path / "old.key", "seven77").parameters == key.parameters
+    assert check_passphrase("eight888") == "eight888"
+
+
 def test_a_key_is_never_stored_in_clear(key, tmp_path):
     for arguments in ({}, {"passphrase": ""}, {"passphrase": "x", "recipients": [RECIPIENT]}):
         with pytest.raises(ParameterError):
@@ -176,14 +187,18 @@ def test_a_key_is_never_stored_in_clear(key, tmp_path):
 
 def test_what_opens_it_wrongly_is_said(key, tmp_path):
     with_passphrase, with_recipient = tmp_path / "p.key", tmp_path / "r.key"
-    key.save(with_passphrase, "right")
+    key.save(with_passphrase, "the right one")
     key.save(with_recipient, recipients=[RECIPIENT])
     stranger = str(pyrage.x25519.Identity.generate())
     for path, arguments, words in [
-        (with_passphrase, {"passphrase": "wrong"}, "the passphrase is wrong, or the file is damaged"),
+        (
+            with_passphrase,
+            {"passphrase": "the wrong one"},
+            "the passphrase is wrong, or the file is damaged",
+        ),
         (with_passphrase, {"identities": [stranger]}, "protected by a passphrase"),
         (with_passphrase, {}, "protected by a passphrase"),
-        (with_recipient, {"passphrase": "right"}, "encrypted for age recipients"),
+        (with_recipient, {"passphrase": "the right one"}, "encrypted for age recipients"),
         (with_recipient, {"identities": [stranger]}, "the identity is wrong, or the file is damaged"),
     ]:
         with pytest.raises(KeyFileError, match=words):

@@ -1,6 +1,7 @@
-"""The ledger beside a key: whose deliveries it tells of, and what it warns of."""
+"""The ledger of a key: beside it and in the user's folder; what it stops, and what it warns of."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pyrage
@@ -8,41 +9,134 @@ import pytest
 
 import mole
 from deliveries import make_key, make_layer, write_npz
-from mole.errors import DeliveryError, MoleWarning
+from mole.errors import DeliveryError, MoleWarning, ParameterError
 from mole.provider.deliver import deliver
-from mole.provider.ledger import delivery_warnings, keygen_warnings, read_ledger, record
-from mole.sources.opening import open_source
-from mole.storage.stores import LocalStore
+from mole.provider.ledger import STATE, Ledger, keygen_warnings, read_ledger, state_folder
 
 IDENTITY = pyrage.x25519.Identity.generate()
 ONE, TWO = make_layer().fingerprint, make_layer(1).fingerprint
+SECOND = "this key was used for another first layer before, on 20"
 
 
 @pytest.fixture
-def key_path(tmp_path) -> Path:
+def data(tmp_path) -> Path:
+    return write_npz(tmp_path / "data.npz", train=20, test=0)
+
+
+@pytest.fixture
+def key_path(tmp_path, data) -> Path:
     """A key's path; a delivery for the first layer was made under it."""
-    source = open_source(str(write_npz(tmp_path / "data.npz", train=20, test=0)))
-    made = deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "d"))
     (tmp_path / "keys").mkdir()
-    record(tmp_path / "keys" / "my.key", made.delivery.manifest, ["photos/3.png"])
-    return tmp_path / "keys" / "my.key"
+    path = tmp_path / "keys" / "my.key"
+    key = make_key()
+    key.save(path, recipients=[str(IDENTITY.to_public())])
+    deliver(data, make_layer(), key, tmp_path / "d")
+    return path
 
 
-def test_it_keeps_what_was_left_out(key_path):
-    (entry,) = read_ledger(key_path)
+def opened(path: Path) -> mole.MorphKey:
+    return mole.MorphKey.load(path, identities=[str(IDENTITY)])
+
+
+def test_it_keeps_what_was_left_out(tmp_path, data):
+    made = deliver(data, make_layer(), make_key(), tmp_path / "d")
+    ledger = Ledger("0" * 32, tmp_path / "my.key")
+    assert ledger.record(made.delivery.manifest, ["photos/3.png"]) == []
+    (entry,) = read_ledger(tmp_path / "my.key")
     assert (entry.rows, entry.skipped) == (20, ("photos/3.png",))
-    assert json.loads((key_path.parent / "my.key.ledger").read_text())["skipped"] == ["photos/3.png"]
+    assert json.loads((tmp_path / "my.key.ledger").read_text())["skipped"] == ["photos/3.png"]
 
 
-def test_a_second_developer_is_warned_of(key_path):
-    used = make_key().fingerprint
-    assert delivery_warnings(key_path, used, ONE) == []
-    (warning,) = delivery_warnings(key_path, used, TWO)
-    assert "used for another first layer before" in warning
+def test_a_second_developer_is_refused_unless_allowed(key_path, tmp_path, data):
+    with pytest.raises(DeliveryError, match=f"{SECOND}.*make a key for each.*allow_second_layer=True"):
+        deliver(data, make_layer(1), opened(key_path), tmp_path / "two")
+    assert not (tmp_path / "two").exists()
+    deliver(data, make_layer(), opened(key_path), tmp_path / "one", dtype="int8")  # the first goes on
+    with pytest.warns(MoleWarning, match=SECOND):
+        deliver(data, make_layer(1), opened(key_path), tmp_path / "two", allow_second_layer=True)
+    deliver(data, make_layer(1), opened(key_path), tmp_path / "more", dtype="int8")  # said once is enough
+    layers = [entry.layer_fingerprint for entry in Ledger(make_key().fingerprint, key_path).entries()]
+    assert sorted(layers) == sorted([ONE, ONE, TWO, TWO])
 
 
-def test_the_ledger_of_an_earlier_key_of_that_name_is_not_this_keys(key_path):
-    assert delivery_warnings(key_path, make_key(1).fingerprint, TWO) == []
+def test_a_copy_of_a_key_remembers_its_deliveries(key_path, tmp_path, data):
+    (tmp_path / "elsewhere").mkdir()
+    copy = shutil.copy(key_path, tmp_path / "elsewhere" / "renamed.key")
+    with pytest.raises(DeliveryError, match=SECOND):
+        deliver(data, make_layer(1), opened(copy), tmp_path / "two")
+
+
+def test_a_key_that_moves_with_its_ledger_remembers_on_another_machine(
+    key_path, tmp_path, data, monkeypatch
+):
+    monkeypatch.setenv(STATE, str(tmp_path / "another user"))
+    with pytest.raises(DeliveryError, match=SECOND):
+        deliver(data, make_layer(1), opened(key_path), tmp_path / "two")
+    (key_path.parent / "my.key.ledger").unlink()  # the negative: nothing is known of it there
+    deliver(data, make_layer(1), opened(key_path), tmp_path / "two")
+
+
+def test_a_key_that_was_never_saved_is_remembered_too(tmp_path, data):
+    deliver(data, make_layer(), make_key(), tmp_path / "one")
+    with pytest.raises(DeliveryError, match=SECOND):
+        deliver(data, make_layer(1), make_key(), tmp_path / "two")
+    deliver(data, make_layer(1), make_key(1), tmp_path / "two")
+    assert not list(tmp_path.glob("*.ledger"))
+
+
+def test_what_both_ledgers_tell_counts_once(key_path, tmp_path, data):
+    deliver(data, make_layer(), opened(key_path), tmp_path / "d")  # finished long ago
+    ledger = Ledger(make_key().fingerprint, key_path)
+    users, beside = ledger.paths()
+    assert [len(path.read_text().splitlines()) for path in (users, beside)] == [1, 1]
+    (entry,) = ledger.entries()
+    assert (entry.layer_fingerprint, entry.rows) == (ONE, 20)
+
+
+def test_only_its_owner_reads_it(key_path):
+    users, beside = Ledger(make_key().fingerprint, key_path).paths()
+    assert [path.stat().st_mode & 0o777 for path in (users, beside)] == [0o600, 0o600]
+    assert [folder.stat().st_mode & 0o777 for folder in (users.parent, users.parent.parent)] == [0o700] * 2
+
+
+def test_a_key_file_that_was_replaced_is_noticed(key_path, tmp_path, data):
+    key_path.unlink()
+    make_key(1).save(key_path, recipients=[str(IDENTITY.to_public())])
+    before, now = make_key().fingerprint, make_key(1).fingerprint
+    with pytest.warns(
+        MoleWarning, match=rf"my\.key is another key .*: its fingerprint was {before} and is {now}"
+    ):
+        deliver(data, make_layer(1), opened(key_path), tmp_path / "two")
+    deliver(data, make_layer(1), opened(key_path), tmp_path / "two")  # seen once
+    assert [entry.layer_fingerprint for entry in Ledger(now, key_path).entries()] == [TWO]
+
+
+def test_one_ledger_is_enough_and_none_is_an_error(key_path, tmp_path, data, monkeypatch):
+    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setenv(STATE, str(tmp_path / "file"))
+    with pytest.warns(MoleWarning, match="file/ledgers/.*cannot be "):
+        deliver(data, make_layer(), opened(key_path), tmp_path / "one", dtype="int8")
+    assert len(read_ledger(key_path)) == 2
+    with pytest.raises(DeliveryError, match="the delivery is made, and no ledger tells of it"):
+        deliver(data, make_layer(), make_key(), tmp_path / "two")
+
+
+def test_where_the_users_own_lies(monkeypatch, tmp_path):
+    monkeypatch.setenv(STATE, "here")
+    monkeypatch.chdir(tmp_path)
+    assert state_folder() == tmp_path / "here"
+    monkeypatch.delenv(STATE)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert state_folder() == tmp_path / "state" / "mole"
+    monkeypatch.setenv("XDG_STATE_HOME", "not/absolute")  # to be ignored, by its specification
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert state_folder() == tmp_path / ".local" / "state" / "mole"
+
+
+@pytest.mark.parametrize("fingerprint", ["", "0" * 31, "../" * 10 + "ab", "0" * 32 + "\n"])
+def test_no_fingerprint_leads_out_of_the_folder(fingerprint):
+    with pytest.raises(ParameterError, match="32 hexadecimal digits"):
+        Ledger(fingerprint)
 
 
 def test_a_new_key_is_told_of_earlier_ones(key_path):
@@ -58,24 +152,11 @@ def test_a_new_key_is_told_of_earlier_ones(key_path):
 def test_other_files_called_ledger_do_no_harm(key_path):
     (key_path.parent / "accounts.ledger").write_text("2026-01-01 opening balance\n")
     assert keygen_warnings(key_path.with_name("new.key"), TWO) == []
-    (key_path.parent / "my.key.ledger").write_text('{"date": "today"}\n')
-    with pytest.raises(DeliveryError, match=r"my\.key\.ledger is damaged"):
-        keygen_warnings(key_path, TWO)
-
-
-def test_a_call_from_python_keeps_the_ledger_and_warns(tmp_path):
-    """What the command does for a person at the terminal, the library does for everybody."""
-    data, key = write_npz(tmp_path / "data.npz", train=20, test=0), make_key()
-    deliver(data, make_layer(), key, tmp_path / "unsaved")
-    assert not list(tmp_path.glob("*.ledger"))
-    key.save(tmp_path / "my.key", recipients=[str(IDENTITY.to_public())])
-    mole.save(make_layer(), tmp_path / "layer.safetensors")
-    for _ in range(2):
-        deliver(str(data), tmp_path / "layer.safetensors", key, str(tmp_path / "one"))
-    loaded = mole.MorphKey.load(tmp_path / "my.key", identities=[str(IDENTITY)])
-    with pytest.warns(MoleWarning, match="used for another first layer before"):
-        deliver(data, make_layer(1), loaded, tmp_path / "two")
-    assert [entry.layer_fingerprint for entry in read_ledger(tmp_path / "my.key")] == [ONE, TWO]
+    entry = json.loads((key_path.parent / "my.key.ledger").read_text())
+    for damage in ({"date": "today"}, {**entry, "rows": "20"}, {**entry, "delivery_id": None}):
+        (key_path.parent / "my.key.ledger").write_text(json.dumps(damage))
+        with pytest.raises(DeliveryError, match=r"my\.key\.ledger is damaged"):
+            keygen_warnings(key_path, TWO)
 
 
 def test_a_key_remembers_the_file_that_it_was_first_saved_to(tmp_path, monkeypatch):

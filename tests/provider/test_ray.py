@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import os
 import pickle
+import re
 import socket
 import subprocess
 import sys
@@ -114,21 +116,51 @@ def test_a_plan_travels_without_what_was_opened(tmp_path):
 
 
 REAL = """
-import ray
+import os
+import ray, ray.data
+import psutil  # comes with Ray
+from mole.provider.ray_cluster import connected
 from mole.provider.ray_engine import check_ray
-ray.init(log_to_driver=False, logging_level="error", include_dashboard=False, num_cpus=1)
-check_ray(ray.get_runtime_context().gcs_address)
-ray.shutdown()
-print("it answers")
+from mole.errors import DeliveryError
+names = "RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+before = [os.environ.get(name) for name in names]
+with connected(ray, None):
+    address = ray.get_runtime_context().gcs_address
+    check_ray(address)
+    me = psutil.Process()
+    print(os.environ["RAY_AUTH_MODE"], len(os.environ["RAY_AUTH_TOKEN"]))
+    for process in (me, *me.children(recursive=True)):
+        for connection in process.net_connections("inet"):
+            if connection.status == "LISTEN":
+                print("listens on", connection.laddr.ip.removeprefix("::ffff:"))
+    with connected(ray, address):
+        pass
+    try:
+        connected(ray, "elsewhere:6379").__enter__()
+    except DeliveryError as error:
+        print(str(error).replace(address, "here"))
+print([os.environ.get(name) for name in names] == before, ray.is_initialized())
 """
 
 
-def test_a_real_ray_answers():
+def test_a_real_ray_of_its_own_answers_and_nobody_else_reaches_it(tmp_path):
+    """Whatever cluster the environment names, and whatever it says of tokens."""
     pytest.importorskip("ray")
+    strange = {"RAY_ADDRESS": "127.0.0.1:1", "RAY_AUTH_MODE": "disabled", "HOME": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", REAL], capture_output=True, text=True, check=False, timeout=240
+        [sys.executable, "-c", REAL],
+        capture_output=True, text=True, check=False, timeout=240, env={**os.environ, **strange},
+    )  # fmt: skip
+    first, *listening, refused, last = done.stdout.splitlines() or [done.stderr] * 3
+    assert first == "token 64", done.stderr
+    assert len(listening) >= 3
+    assert {*listening} == {"listens on 127.0.0.1"}
+    assert refused == (
+        "this process has joined the Ray cluster at here, and the key is meant for elsewhere:6379: "
+        "leave it with ray.shutdown() first"
     )
-    assert done.stdout == "it answers\n", done.stderr
+    assert last == "True False"
+    assert not list(tmp_path.rglob("auth_token"))
 
 
 def test_both_engines_give_the_same_bytes(tmp_path):
@@ -146,8 +178,13 @@ def test_both_engines_give_the_same_bytes(tmp_path):
                 "--engine", engine, "--out", engine, "--json",
             ],
             cwd=tmp_path, capture_output=True, text=True, check=False, timeout=240,
+            env={**os.environ, "RAY_ADDRESS": "127.0.0.1:1"},  # a cluster that nobody asked for
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
+        told = re.findall(
+            r"^mole: the key goes to the Ray cluster at 127\.0\.0\.1:\d+: ", done.stderr, re.M
+        )
+        assert len(told) == (engine == "ray")
         assert json.loads(done.stdout)["rows"] == {"test": 100, "train": 900}
         assert bytes(32).hex() not in done.stdout + done.stderr
     shards = sorted(path.name for path in (tmp_path / "local" / "data").iterdir())

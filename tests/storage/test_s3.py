@@ -289,3 +289,14 @@ def test_a_whole_delivery_from_s3_to_s3(s3, tmp_path):
         assert np.array_equal(recover(store, key)["y_train"], truth["y_train"])
     put(s3, "delivery/README.md", b"changed")
     assert not all(check.holds for check in verify(store))
+
+
+def test_one_writer_at_a_time(s3):
+    """The lock is written on the condition that there is none, which S3 itself decides."""
+    store = open_store("s3://bucket/delivery")
+    with store.locked():
+        (entry,) = s3.list_objects_v2(Bucket="bucket")["Contents"]
+        assert entry["Key"] == "delivery/deliver.lock"
+        with pytest.raises(DeliveryError, match=r"s3://bucket/delivery is being written by process \d+"):
+            open_store("s3://bucket/delivery").locked().__enter__()
+    assert "Contents" not in s3.list_objects_v2(Bucket="bucket")

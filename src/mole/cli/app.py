@@ -58,6 +58,12 @@ COMMANDS = {
         "Morph further data with the same key, for predictions: without labels and an augmented layer.",
         f"new-photos {LAYER} {KEY} --out requests",
     ),
+    "ledger": Entry(
+        PROVIDER,
+        "ledger",
+        "List what was delivered under a key, from the ledger beside it and the one in your own folder.",
+        "provider.key",
+    ),
     "recover": Entry(
         PROVIDER,
         "check",

@@ -40,6 +40,9 @@ KeyOption = Annotated[Path, typer.Option("--key", help="Your key.")]
 OutOption = Annotated[str, typer.Option("--out", "-o", help="Where the result goes: a folder or a URL.")]
 DtypeOption = Annotated[Dtype, typer.Option(help="How morphed values are stored.")]
 KeepOption = Annotated[list[str] | None, typer.Option(help="A column to hand over as it is. Repeatable.")]
+SecondLayerOption = Annotated[
+    bool, typer.Option("--allow-second-layer", help="Use the key though it was used for another layer.")
+]
 SkipBadOption = Annotated[bool, typer.Option(help="Leave out unreadable images instead of stopping.")]
 
 WHAT_IT_MEANS = """
@@ -71,6 +74,7 @@ def deliver(
     ray_address: Annotated[
         str | None, typer.Option(help="With --engine ray: a running cluster, as host:port.")
     ] = None,
+    allow_second_layer: SecondLayerOption = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
@@ -86,7 +90,7 @@ def deliver(
         made = library.deliver(
             source, first, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=class_names, engine=engine,
-            ray_address=ray_address, progress=progress,
+            ray_address=ray_address, allow_second_layer=allow_second_layer, progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
     say(WHAT_IT_MEANS, quiet=quiet)
@@ -106,6 +110,7 @@ def morph(
     resize: ResizeOption = None,
     keep: KeepOption = None,
     skip_bad: SkipBadOption = False,
+    allow_second_layer: SecondLayerOption = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
@@ -120,7 +125,8 @@ def morph(
         source, opened = open_source(data), MorphKey.load(key, **secrets)
         made = library.deliver(
             source, first, opened, out, dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
-            keep=keep or (), skip_bad=skip_bad, labels=False, progress=progress,
+            keep=keep or (), skip_bad=skip_bad, labels=False, allow_second_layer=allow_second_layer,
+            progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
 

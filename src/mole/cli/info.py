@@ -13,6 +13,7 @@ from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import SUFFIX
+from mole.provider.ledger import Ledger
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation
@@ -69,6 +70,7 @@ def _delivery_facts(place: str) -> dict[str, Any]:
 
 
 def _key_facts(key: MorphKey) -> dict[str, Any]:
+    entries = Ledger(key.fingerprint, key.path).entries()
     return {
         "what": "key",
         "fingerprint": key.fingerprint,
@@ -77,6 +79,10 @@ def _key_facts(key: MorphKey) -> dict[str, Any]:
         "core": key.core,
         "layout": key.parameters.layout,
         "second file": "the key's name with .whitening" if key.parameters.whitening else None,
+        "deliveries": len(entries),
+        "rows delivered": sum(entry.rows for entry in entries),
+        "first layers": len({entry.layer_fingerprint for entry in entries}),
+        "last delivery": entries[-1].date if entries else None,
     }
 
 

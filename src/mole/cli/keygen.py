@@ -19,7 +19,7 @@ from mole.cli.terminal import CallError, check_folder, progress_bar, read_passph
 from mole.errors import KeyFileError
 from mole.exchange.layer_files import load_first_layer
 from mole.provider.keys import MorphKey
-from mole.provider.keys.key_file import whitening_path
+from mole.provider.keys.key_file import check_passphrase, whitening_path
 from mole.provider.ledger import keygen_warnings
 from mole.scheme.morphing import CoreKind
 from mole.sources.opening import open_source
@@ -97,10 +97,10 @@ def _check_place(out: Path, kind: CoreKind) -> None:
 
 def _new_passphrase(out: Path, file: Path | None) -> str:
     if file is not None:
-        return read_passphrase_file(file)
+        return check_passphrase(read_passphrase_file(file))
     if not sys.stdin.isatty():
         raise KeyFileError(f"{out} needs a passphrase: give --passphrase-file or --recipient")
-    passphrase = getpass.getpass(f"Passphrase for {out}: ")
-    if not passphrase or passphrase != getpass.getpass("Once more: "):
-        raise KeyFileError("the passphrase is empty, or the two differ: try again")
+    passphrase = check_passphrase(getpass.getpass(f"Passphrase for {out}: "))
+    if passphrase != getpass.getpass("Once more: "):
+        raise KeyFileError("the two passphrases differ: try again")
     return passphrase

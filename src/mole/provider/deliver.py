@@ -10,8 +10,8 @@ keyed digest in `unfinished.json`, so another key, layer, source or option is re
 import json
 import os
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -24,7 +24,7 @@ from mole.exchange.shards import Dtype
 from mole.progress import Progress, no_progress
 from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
 from mole.provider.keys import MorphKey
-from mole.provider.ledger import delivery_warnings, record
+from mole.provider.ledger import Ledger
 from mole.provider.plan import Plan, opened_source
 from mole.provider.ray_engine import RayEngine, check_ray
 from mole.provider.row_numbers import RowNumbers
@@ -75,14 +75,15 @@ def deliver(
     rows_per_shard: int | None = None,
     engine: EngineName = "local",
     ray_address: str | None = None,
+    allow_second_layer: bool = False,
     progress: Progress = no_progress,
 ) -> Delivered:
-    """Make a delivery, or go on with an unfinished one, and record it in the ledger beside the key.
+    """Make a delivery, or go on with an unfinished one, and record it in the key's ledger.
 
     Args:
         source: the provider's data: its path or URL, or an opened source.
         layer: the developer's first layer, or its file.
-        key: the provider's key. One that was never saved or loaded has no ledger.
+        key: the provider's key. One that was never saved has its ledger in the user's folder only.
         out: where the delivery goes: a folder, a URL or a store.
         dtype: how morphed values are stored: 'float32', 'float16' or 'int8'.
         layer_dtype: how the augmented layer is stored: 'float32' or 'float16'; None to leave it out, for
@@ -95,18 +96,23 @@ def deliver(
         labels: hand over labels; without them no names of classes leave either.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
-        ray_address: of a running cluster, as host:port; None for a Ray on this machine.
+        ray_address: of a running cluster, as host:port, which gets the key; None for a Ray of its own on
+            this machine.
+        allow_second_layer: use the key for this first layer though it was used for another one before.
         progress: called with the rows done and the rows to do.
 
     Warns:
-        MoleWarning: if the key was used for another first layer before, or files are left out.
+        MoleWarning: if the key is used for a second first layer, its file holds another key than before,
+            files are left out, or the ledger cannot be written in one of its places.
 
     Raises:
-        DeliveryError: if something else lies there, or the result would be of no use.
+        DeliveryError: if the key was used for another first layer before and that is not allowed,
+            something else lies there, somebody else writes there, or the result would be of no use.
         BadSampleError: at the first sample that cannot be read, unless skip_bad.
     """
     first = load_first_layer(layer)
-    _warn_of_other_layers(first.fingerprint, key)
+    ledger = Ledger(key.fingerprint, key.path)
+    _ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
     write_shards = _engine(engine, ray_address, source, out)
     opened = opened_source(source, labels=labels)
     plan = Plan(
@@ -116,17 +122,19 @@ def deliver(
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
     _warn_of_unread_files(opened)
-    store, is_finished = _claim(out, plan.delivery_id)
-    try:
-        maker = DeliveryMaker(plan, opened, key, store)
-        manifest = Manifest.read(store) if is_finished else maker.make(write_shards, progress)
-        delivery = Delivery(store, manifest)
-        skipped = _skipped(delivery, plan, opened, key)
-    except BaseException:
-        _give_up_if_nothing_is_lost(store)
-        raise
-    if key.path is not None:
-        record(key.path, manifest, [bad.name for bad in skipped])
+    store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
+    with _alone_in(store, plan.delivery_id):
+        is_finished = _claim(store, plan.delivery_id)
+        try:
+            maker = DeliveryMaker(plan, opened, key, store)
+            manifest = Manifest.read(store) if is_finished else maker.make(write_shards, progress)
+            delivery = Delivery(store, manifest)
+            skipped = _skipped(delivery, plan, opened, key)
+        except BaseException:
+            _give_up_if_nothing_is_lost(store)
+            raise
+    for failure in ledger.record(manifest, [bad.name for bad in skipped]):
+        warnings.warn(failure, MoleWarning, stacklevel=2)
     has_labels = any(split.labels is not None for split in opened.splits.values())
     return Delivered(delivery, skipped, opened.kind, has_labels)
 
@@ -149,11 +157,24 @@ def _engine(
     return RayEngine(ray_address)
 
 
-def _warn_of_other_layers(layer_fingerprint: str, key: MorphKey) -> None:
-    """Say so before a key is used for a second developer."""
-    if key.path is not None:
-        for warning in delivery_warnings(key.path, key.fingerprint, layer_fingerprint):
-            warnings.warn(warning, MoleWarning, stacklevel=3)
+def _ask_ledger(ledger: Ledger, layer_fingerprint: str, *, is_second_allowed: bool) -> None:
+    """Stop before a key is used for a second developer, and say so where a key's file was replaced."""
+    if replaced := ledger.replaced_key():
+        warnings.warn(
+            f"{ledger.key_path} is another key than the one that its ledger saw last: its fingerprint was "
+            f"{replaced} and is {ledger.fingerprint}",
+            MoleWarning,
+            stacklevel=3,
+        )
+    if not (others := ledger.other_layers(layer_fingerprint)):
+        return
+    reason = (
+        f"this key was used for another first layer before, on {others[-1].date[:10]}: two developers who "
+        "compare what they got learn more than each alone, so make a key for each"
+    )
+    if not is_second_allowed:
+        raise DeliveryError(f"{reason}, or allow it", advice={"allow_second_layer": True})
+    warnings.warn(reason, MoleWarning, stacklevel=3)
 
 
 def _warn_of_unread_files(source: Source) -> None:
@@ -166,16 +187,27 @@ def _warn_of_unread_files(source: Source) -> None:
         )
 
 
-def _claim(out: Address | Store, delivery_id: str) -> tuple[Store, bool]:
-    """The place, taken for this delivery; and whether it lies there finished already."""
-    store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
+@contextmanager
+def _alone_in(store: Store, delivery_id: str) -> Iterator[None]:
+    """Keep others from writing there; no matter who does where this very delivery lies finished."""
+    with ExitStack() as work:
+        try:
+            work.enter_context(store.locked())
+        except DeliveryError:
+            if MANIFEST not in store.names() or Manifest.read(store).delivery_id != delivery_id:
+                raise
+        yield
+
+
+def _claim(store: Store, delivery_id: str) -> bool:
+    """Take the place for this delivery; whether it lies there finished already."""
     names = store.names()
     if MANIFEST in names:
         if Manifest.read(store).delivery_id != delivery_id:
             raise DeliveryError(f"{store.label} holds another delivery already: choose another place")
         if UNFINISHED in names:
             store.remove(UNFINISHED)
-        return store, True
+        return True
     if UNFINISHED in names:
         try:
             same = json.loads(store.read(UNFINISHED)).get("delivery_id") == delivery_id
@@ -186,11 +218,11 @@ def _claim(out: Address | Store, delivery_id: str) -> tuple[Store, bool]:
                 f"{store.label} holds an unfinished delivery with another key, layer, source or option: "
                 "repeat that call, or choose another place"
             )
-        return store, False
+        return False
     if names:
         raise DeliveryError(f"{store.label} is not empty: choose another place")
     store.write(UNFINISHED, json.dumps({"delivery_id": delivery_id}).encode())
-    return store, False
+    return False
 
 
 def _give_up_if_nothing_is_lost(store: Store) -> None:
@@ -201,10 +233,8 @@ def _give_up_if_nothing_is_lost(store: Store) -> None:
             return
         for name in names:
             store.remove(name)
-        if isinstance(store, LocalStore):
-            for folder in (store.folder / "data", store.folder):
-                if folder.exists():
-                    folder.rmdir()
+        if isinstance(store, LocalStore) and (store.folder / "data").exists():
+            (store.folder / "data").rmdir()
 
 
 def _skipped(delivery: Delivery, plan: Plan, source: Source, key: MorphKey) -> tuple[BadSampleError, ...]:

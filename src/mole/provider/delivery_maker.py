@@ -18,6 +18,7 @@ from mole.errors import DeliveryError, SourceError
 from mole.exchange.delivery import AUGMENTED, UNFINISHED
 from mole.exchange.layer_files import save_into
 from mole.exchange.manifest import CARD, Manifest, SplitFacts, dataset_card
+from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.probes import Probes, probe_error, save_probes
 from mole.exchange.shards import (
     SCALES,
@@ -71,7 +72,7 @@ class DeliveryMaker:
             save_probes(probes, witnesses, store)
         card = dataset_card(plan.layer.input_shape, plan.dtype, manifest.splits, plan.classes)
         store.write(CARD, card.encode())
-        manifest = manifest.write(store, store.names() - {UNFINISHED})
+        manifest = manifest.write(store, store.names() - {UNFINISHED, MANIFEST})
         store.remove(UNFINISHED)
         return manifest
 

@@ -1,22 +1,30 @@
-"""The ledger: beside the key, an append-only record of what was delivered under it.
+"""The ledger: an append-only record of what was delivered under a key.
 
-Every known pair and every further delivery weakens a key, so the provider should see what has left. The
-ledger also keeps the names of samples that were left out, which have no place in the delivery.
+    ledger = Ledger(key.fingerprint, key.path)
+    ledger.entries()
+
+Every known pair and every further delivery weakens a key, so the provider should see what has left. It is
+kept twice: beside the key's file, where it travels with it, and in the user's own folder by the key's
+fingerprint, where a copy of the key finds it too. What either of the two tells counts. It also keeps the
+names of samples that were left out, which have no place in the delivery.
 """
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mole.errors import DeliveryError
+from mole.errors import DeliveryError, ParameterError
 from mole.exchange.manifest import Manifest
 from mole.storage.atomic import reason_of
 
 SUFFIX = ".ledger"
+STATE = "MOLE_STATE"
+FINGERPRINT = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -37,8 +45,93 @@ class Entry:
     skipped: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Ledger:
+    """What was delivered under one key.
+
+    Attributes:
+        fingerprint: the key's.
+        key_path: the key's file, if it has one.
+    """
+
+    fingerprint: str
+    key_path: Path | None = None
+
+    def __post_init__(self) -> None:
+        if not FINGERPRINT.fullmatch(self.fingerprint):
+            raise ParameterError("a key's fingerprint is 32 hexadecimal digits")
+
+    def paths(self) -> list[Path]:
+        """Where it lies: in the user's folder, and beside the key."""
+        beside = [] if self.key_path is None else [ledger_path(self.key_path)]
+        folder = state_folder()
+        return beside if folder is None else [folder / "ledgers" / (self.fingerprint + SUFFIX), *beside]
+
+    def entries(self) -> list[Entry]:
+        """Every delivery under this key, each once, oldest first."""
+        found = [entry for path in self.paths() for entry in _read(path)]
+        ours = {entry.delivery_id: entry for entry in found if entry.key_fingerprint == self.fingerprint}
+        return sorted(ours.values(), key=lambda entry: entry.date)
+
+    def other_layers(self, layer_fingerprint: str) -> list[Entry]:
+        """What was delivered for other first layers, if this one would be new to the key."""
+        entries = self.entries()
+        if any(entry.layer_fingerprint == layer_fingerprint for entry in entries):
+            return []
+        return entries
+
+    def replaced_key(self) -> str | None:
+        """The fingerprint that the ledger beside the key saw last, if it is another key's."""
+        entries = [] if self.key_path is None else read_ledger(self.key_path)
+        last = entries[-1].key_fingerprint if entries else self.fingerprint
+        return None if last == self.fingerprint else last
+
+    def record(self, manifest: Manifest, skipped: Sequence[str] = ()) -> list[str]:
+        """Add a delivery, once; a sentence about each place where that was not possible.
+
+        Raises:
+            DeliveryError: if it could be written nowhere.
+        """
+        entry = Entry(
+            date=datetime.now(UTC).isoformat(timespec="seconds"),
+            delivery_id=manifest.delivery_id,
+            key_fingerprint=manifest.key_fingerprint,
+            layer_fingerprint=manifest.layer_fingerprint,
+            rows=manifest.rows,
+            skipped=tuple(skipped),
+        )
+        failures = []
+        paths = self.paths()
+        for path in paths:
+            try:
+                if all(earlier.delivery_id != entry.delivery_id for earlier in _read(path)):
+                    _append(path, entry)
+            except OSError as error:
+                failures.append(f"{path} cannot be written: {reason_of(error)}")
+        if len(failures) == len(paths):
+            where = failures[0] if failures else f"there is no folder for it: set {STATE} to one"
+            raise DeliveryError(f"the delivery is made, and no ledger tells of it: {where}")
+        return failures
+
+
+def state_folder() -> Path | None:
+    """The user's folder for what is remembered of keys; None for a user without a home.
+
+    MOLE_STATE names another one; otherwise it is `mole` in XDG_STATE_HOME, or in ~/.local/state.
+    """
+    if named := os.environ.get(STATE):
+        return Path(named).absolute()
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if Path(base).is_absolute():
+        return Path(base) / "mole"
+    try:
+        return Path.home() / ".local" / "state" / "mole"
+    except RuntimeError:
+        return None
+
+
 def ledger_path(key_path: Path) -> Path:
-    """Where the ledger of a key lies.
+    """Where the ledger beside a key lies.
 
     >>> ledger_path(Path("provider.key")).name
     'provider.key.ledger'
@@ -47,55 +140,42 @@ def ledger_path(key_path: Path) -> Path:
 
 
 def read_ledger(key_path: Path) -> list[Entry]:
-    """What was delivered under keys of this name so far, oldest first."""
-    path = ledger_path(key_path)
+    """What the ledger beside a key tells of keys of this name, oldest first."""
+    return _read(ledger_path(key_path))
+
+
+def _read(path: Path) -> list[Entry]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
         return [_entry(json.loads(line)) for line in lines if line.strip()]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise DeliveryError(f"{path} cannot be read: {reason_of(error)}") from None
-    except (ValueError, TypeError, KeyError):
+        remedy = f": make it readable, or set {STATE} to another folder"
+        raise DeliveryError(f"{path} cannot be read: {reason_of(error)}{remedy}") from None
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise DeliveryError(f"{path} is damaged: restore it, or move it away to start a new one") from None
 
 
 def _entry(content: dict[str, Any]) -> Entry:
-    return Entry(**{**content, "skipped": tuple(content["skipped"])})
+    entry = Entry(**{**content, "skipped": tuple(content["skipped"])})
+    texts = (entry.date, entry.delivery_id, entry.key_fingerprint, entry.layer_fingerprint, *entry.skipped)
+    if not all(isinstance(text, str) for text in texts) or type(entry.rows) is not int:
+        raise ValueError("an entry of another kind")
+    return entry
 
 
-def record(key_path: Path, manifest: Manifest, skipped: Sequence[str] = ()) -> None:
-    """Add a delivery to the ledger of its key, once."""
-    if any(entry.delivery_id == manifest.delivery_id for entry in read_ledger(key_path)):
-        return
-    entry = Entry(
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
-        delivery_id=manifest.delivery_id,
-        key_fingerprint=manifest.key_fingerprint,
-        layer_fingerprint=manifest.layer_fingerprint,
-        rows=manifest.rows,
-        skipped=tuple(skipped),
-    )
-    path = ledger_path(key_path)
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with os.fdopen(descriptor, "a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(entry)) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise DeliveryError(f"{path} cannot be written: {reason_of(error)}") from None
-
-
-def delivery_warnings(key_path: Path, key_fingerprint: str, layer_fingerprint: str) -> list[str]:
-    """What the provider should know before it uses a key again."""
-    used = [entry for entry in read_ledger(key_path) if entry.key_fingerprint == key_fingerprint]
-    if all(entry.layer_fingerprint == layer_fingerprint for entry in used):
-        return []
-    return [
-        "this key was used for another first layer before: two developers who compare what they got "
-        "learn more than each alone; make a key for each"
-    ]
+def _append(path: Path, entry: Entry) -> None:
+    """Add a line that only the owner can read, in a folder that is made if it is the user's own."""
+    state = state_folder()
+    if state is not None and path.is_relative_to(state):
+        for folder in (state, path.parent):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(entry)) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def keygen_warnings(key_path: Path, layer_fingerprint: str) -> list[str]:

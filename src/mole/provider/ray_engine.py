@@ -1,21 +1,24 @@
 """The engine for many machines: Ray Data does the same per-shard work on every worker.
 
 Each worker opens the source and the store itself, so both must be reachable from all machines. The plan
-travels as it is. The key travels sealed; one actor holds what opens it, and hands that to the workers from
-memory to memory.
+travels as it is. The key travels sealed, and what opens it separately, so that neither Ray's files nor its
+object store hold a readable key. That is all it is good for: Ray's control process has been seen to keep
+the opener in its memory, and whoever runs the cluster can read the key (docs/ray.md).
 """
 
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mole.errors import DeliveryError, MissingExtraError, MoleError
+from mole.errors import DeliveryError, MissingExtraError, MoleError, MoleWarning
 from mole.exchange.shards import Encoding
 from mole.provider.keys.transport import Parcel, open_key, seal_key
 from mole.provider.plan import Plan, ShardJob
+from mole.provider.ray_cluster import OURS, cause_of, connected, last_sentence
 from mole.provider.shard_maker import ShardMaker
 from mole.storage.atomic import reason_of
 from mole.storage.locations import absolute
@@ -34,7 +37,7 @@ class RayEngine:
     """Writes shards with Ray.
 
     Attributes:
-        address: of a running cluster; None for one on this machine.
+        address: of a running cluster; None for one of its own on this machine.
     """
 
     address: str | None = None
@@ -47,10 +50,19 @@ class RayEngine:
             return
         ray = _import_ray()
         ray.data.DataContext.get_current().enable_progress_bars = False
+        with connected(ray, self.address):
+            cluster = ray.get_runtime_context().gcs_address
+            warnings.warn(
+                f"the key goes to the Ray cluster at {cluster}: whoever controls it can read it",
+                MoleWarning,
+                stacklevel=2,
+            )
+            yield from self._write(ray, maker, jobs, encoding, store)
+
+    def _write(
+        self, ray: Any, maker: ShardMaker, jobs: Sequence[ShardJob], encoding: Encoding, store: Store
+    ) -> Generator[int, None, None]:
         parcel = seal_key(maker.key)
-        is_ours = not ray.is_initialized()
-        if is_ours:
-            _start(ray, self.address)
         try:
             holder = ray.remote(_Holder).options(num_cpus=0).remote(parcel.opener)
             rows = ray.data.from_items([asdict(job) for job in jobs], override_num_blocks=len(jobs))
@@ -62,14 +74,11 @@ class RayEngine:
             cause = getattr(error, "cause", None)
             if isinstance(cause, MoleError):
                 raise DeliveryError(f"a worker failed: {cause.message}", advice=cause.advice) from None
-            raise DeliveryError(f"a worker failed: {_cause(error)}") from None
-        finally:
-            if is_ours:
-                ray.shutdown()
+            raise DeliveryError(f"a worker failed: {cause_of(error)}") from None
 
 
 class _Holder:
-    """Keeps what opens the key, in memory only."""
+    """Hands what opens the key to the workers, so that it lies in no file of Ray's."""
 
     def __init__(self, opener: bytes) -> None:
         self._opener = opener
@@ -102,7 +111,7 @@ def check_ray(address: str | None) -> None:
         MissingExtraError: if Ray is not installed.
         DeliveryError: if no Ray answers at the address.
     """
-    if address is None or address in ("auto", "local"):
+    if address in (*OURS, "auto"):
         _import_ray()
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
@@ -129,16 +138,8 @@ def _join(address: str) -> None:
             "too busy; Ray's port is 6379, or see `ray status`"
         ) from None
     if done.returncode:
-        reason = _last_sentence(done.stderr) or f"it ended with code {done.returncode}"
+        reason = last_sentence(done.stderr) or f"it ended with code {done.returncode}"
         raise DeliveryError(f"Ray at {address} cannot be used: {reason}")
-
-
-def _start(ray: Any, address: str | None) -> None:
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level="error", include_dashboard=False)
-    except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
-        place = "on this machine" if address is None else f"at {address}"
-        raise DeliveryError(f"Ray {place} cannot be used: {_cause(error)}") from None
 
 
 def _import_ray() -> Any:
@@ -148,14 +149,3 @@ def _import_ray() -> Any:
     except ImportError:
         raise MissingExtraError("engine 'ray' needs Ray: pip install 'morphed-learning[ray]'") from None
     return ray
-
-
-def _cause(error: Exception) -> str:
-    """Why a worker failed: the sentence, without its traceback."""
-    return _last_sentence(str(error)) or type(error).__name__
-
-
-def _last_sentence(text: str) -> str:
-    """The last line of a traceback, without the name of its exception."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].split("Error: ", 1)[-1] if lines else ""

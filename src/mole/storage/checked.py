@@ -5,7 +5,7 @@
 
 Safetensors itself does not notice a flipped bit. The header's entry `sha256` is the SHA-256 of the whole
 file with those 64 digits replaced by zeros, so any change shows, and every safetensors reader still
-opens the file.
+opens the file. The same content gives the same bytes: the header's entries are sorted by name.
 """
 
 import hashlib
@@ -50,6 +50,7 @@ def write_checked(path: Path, tensors: Mapping[str, Array], metadata: Mapping[st
         with path.open("rb") as file:
             if int.from_bytes(file.read(8), "little") > MAX_HEADER_BYTES:
                 raise OSError(f"its header would be longer than {MAX_HEADER_BYTES >> 20} MiB")
+        _sort_header(path)
         position, digest = _digest(path)
         with path.open("r+b") as file:
             file.seek(position)
@@ -117,6 +118,18 @@ def _digest(path: Path) -> tuple[int, str]:
     if found is None:
         raise _damaged(path)
     return found
+
+
+def _sort_header(path: Path) -> None:
+    """Sort the entries of a new file's header, which safetensors writes in another order each time."""
+    with path.open("r+b") as file:
+        header = _header(file.read(8 + MAX_HEADER_BYTES), path)
+        entries = json.loads(header[8:])
+        text = json.dumps(entries, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        if len(text) > len(header) - 8:
+            raise ValueError("its header cannot be written in a fixed order")
+        file.seek(8)
+        file.write(text.ljust(len(header) - 8))  # safetensors pads with spaces, too
 
 
 def _header(start: bytes, path: Path) -> bytes:

@@ -182,6 +182,25 @@ class Location:
         else:
             self._ask("written", lambda: self.filesystem.pipe_file(self.path, content))
 
+    def create(self, content: bytes) -> bool:
+        """A new file with this content, unless one is there: then False.
+
+        Where the file system cannot write on that condition, it is looked at first.
+        """
+        with suppress(self.error):
+            return self._ask("written", lambda: self._create(content))
+        if self.exists():
+            return False
+        self.write(content)
+        return True
+
+    def _create(self, content: bytes) -> bool:
+        try:
+            self.filesystem.pipe_file(self.path, content, mode="create")
+        except FileExistsError:
+            return False
+        return True
+
     def remove(self) -> None:
         """Remove the file, if it is there."""
 

@@ -9,7 +9,7 @@ Files appear complete or not at all: renamed when they are finished on a disk, a
 import hashlib
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
@@ -17,8 +17,9 @@ from typing import IO, Protocol
 from mole.errors import DeliveryError
 from mole.storage.atomic import TEMPORARY, reason_of
 from mole.storage.locations import Location, is_local, local_path
+from mole.storage.locks import LOCK, folder_lock, remote_lock
 
-IGNORED = (".DS_Store", "Thumbs.db")  # what looking at a folder leaves in it
+IGNORED = (".DS_Store", "Thumbs.db", LOCK)  # what looking at a folder leaves in it, and its lock
 
 
 class Store(Protocol):
@@ -43,6 +44,9 @@ class Store(Protocol):
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Be the only one to write there for a while; an error says who is at work."""
 
 
 def open_store(path: str) -> Store:
@@ -92,6 +96,10 @@ class FolderStore:
         """Remove a file, if it is there."""
         self._file(name).remove()
 
+    def locked(self) -> AbstractContextManager[None]:
+        """Be the only one to write there for a while; an error says who is at work."""
+        return remote_lock(self._file(LOCK), self.label)
+
     def _file(self, name: str) -> Location:
         """Where a file lies; never outside the store, because names also come from others' manifests."""
         path = PurePosixPath(name)
@@ -106,6 +114,11 @@ class LocalStore(FolderStore):
     def __init__(self, folder: Path) -> None:
         super().__init__(Location.of(str(folder), DeliveryError))
         self.folder = Path(self._place.path)
+
+    def locked(self) -> AbstractContextManager[None]:
+        """Be the only one to write there for a while; an error says who is at work."""
+        self.names()  # a file in the folder's place gets a sentence of its own
+        return folder_lock(self.folder, self.label)
 
 
 def digest_of(store: Store, name: str) -> tuple[str, int]:

@@ -63,7 +63,7 @@ class MorphKey:
 
     Attributes:
         parameters: what shape it morphs, and how; not secret.
-        path: the file that it was loaded from or first saved to, beside which its ledger lies.
+        path: the file that it was loaded from or first saved to, beside which a ledger lies.
     """
 
     def __init__(self, parameters: KeyParameters, seed: bytes, whitening: Whitening | None = None) -> None:
@@ -166,7 +166,7 @@ class MorphKey:
 
         Args:
             path: where to; a whitened key writes a second file beside it, `<path>.whitening`.
-            passphrase: what opens the file again.
+            passphrase: what opens the file again; at least eight characters.
             recipients: age recipients (age1..., or ssh-ed25519 public keys) instead of a passphrase.
         """
         path = Path(path)

@@ -33,6 +33,7 @@ from mole.storage.atomic import new_secret_file, reason_of
 COMMENT = "# Morphed Learning key. Whoever has it can undo the morphing: keep it secret."
 MAX_TEXT_BYTES = 4096
 SUFFIX = ".whitening"
+SHORTEST_PASSPHRASE = 8  # characters, of a new key
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,11})")
 _SHAPE = re.compile(r"[1-9][0-9]{0,8}(x[1-9][0-9]{0,8})*")
@@ -160,10 +161,21 @@ def _malformed(name: str, field: str) -> KeyFileError:
     return KeyFileError(f"{name} is not a valid key: its line '{field}' cannot be read")
 
 
+def check_passphrase(passphrase: str) -> str:
+    """The same passphrase, unless it is too short for a new key: whoever has the file can try them all."""
+    if len(passphrase) < SHORTEST_PASSPHRASE:
+        raise KeyFileError(
+            f"a key's passphrase has at least {SHORTEST_PASSPHRASE} characters: choose a longer one"
+        )
+    return passphrase
+
+
 def save_texts(
     path: Path, text: bytes, whitening: bytes | None, *, passphrase: str | None, recipients: Sequence[str]
 ) -> None:
     """Encrypt what a key's files hold and write all of them or none; never over an existing file."""
+    if passphrase and not recipients:  # both, or none, is refused when it is encrypted
+        check_passphrase(passphrase)
     files = {path: (text, True)}
     if whitening is not None:
         # First the whitening: a key that is there is complete.

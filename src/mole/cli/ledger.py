@@ -1,0 +1,57 @@
+"""`mole ledger`: what was delivered under a key."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption
+from mole.cli.terminal import say, secrets_for, show
+from mole.errors import KeyFileError
+from mole.provider.keys import MorphKey
+from mole.provider.ledger import FINGERPRINT, Entry, Ledger
+
+
+def ledger(
+    key: Annotated[str, typer.Argument(help="Your key, or its fingerprint.")],
+    passphrase_file: PassphraseFileOption = None,
+    identity: IdentityOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List what was delivered under a key, from the ledger beside it and the one in your own folder."""
+    found = _ledger(key, passphrase_file, identity)
+    entries = found.entries()
+    layers = list(dict.fromkeys(entry.layer_fingerprint for entry in entries))
+    if replaced := found.replaced_key():
+        say(f"mole: the ledger beside {key} saw another key last, with the fingerprint {replaced}")
+    facts: dict[str, Any] = {
+        "key fingerprint": found.fingerprint,
+        "deliveries": len(entries),
+        "rows": sum(entry.rows for entry in entries),
+        "first layers": layers,
+    }
+    if as_json:
+        show({**facts, "entries": [asdict(entry) for entry in entries]}, as_json=True)
+        return
+    show({**facts, "first layers": len(layers)}, as_json=False)
+    for entry in entries:
+        typer.echo(_line(entry, layers.index(entry.layer_fingerprint) + 1))
+
+
+def _ledger(key: str, passphrase_file: Path | None, identity: list[Path] | None) -> Ledger:
+    """The ledger of a key that is given by its file, or by its fingerprint where no file is called that."""
+    path = Path(key)
+    if FINGERPRINT.fullmatch(key) and not path.exists():
+        return Ledger(key)
+    if not path.exists():
+        raise KeyFileError(f"{key} is no key: give a key's file, or the 32 digits of its fingerprint")
+    opened = MorphKey.load(path, **secrets_for(path, passphrase_file, identity))
+    return Ledger(opened.fingerprint, opened.path)
+
+
+def _line(entry: Entry, layer: int) -> str:
+    """One delivery in words."""
+    skipped = f", {len(entry.skipped)} left out" if entry.skipped else ""
+    what = f"{entry.rows} rows for first layer {layer} ({entry.layer_fingerprint}){skipped}"
+    return f"{entry.date}  {what}, delivery {entry.delivery_id}"

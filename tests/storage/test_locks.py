@@ -1,0 +1,130 @@
+"""One writer at a time in a place, on a disk and behind a URL."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import fsspec
+import pytest
+
+from mole.errors import DeliveryError
+from mole.storage.locks import LOCK, Holder
+from mole.storage.stores import LocalStore, open_store
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from mole.storage.stores import LocalStore
+with LocalStore(Path(sys.argv[1])).locked():
+    print("locked", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture(params=["disk", "memory"])
+def store(request, tmp_path):
+    if request.param == "disk":
+        return LocalStore(tmp_path / "delivery")
+    fsspec.filesystem("memory").store.clear()
+    return open_store("memory://delivery")
+
+
+def test_the_second_is_told_who_is_at_work(store):
+    with store.locked():
+        held = json.loads(store.read(LOCK))
+        assert (held["host"], held["pid"]) == (socket.gethostname(), os.getpid())
+        with pytest.raises(DeliveryError, match=rf"is being written by process {os.getpid()}, since 20"):
+            store.locked().__enter__()
+        store.write("manifest.json", b"{}")
+        assert store.names() == {"manifest.json"}  # so no manifest can list it
+    with store.locked():
+        pass
+    with pytest.raises(DeliveryError):
+        store.read(LOCK)
+
+
+def test_work_that_fails_leaves_no_lock(store):
+    with pytest.raises(RuntimeError), store.locked():
+        raise RuntimeError
+    with store.locked():
+        pass
+
+
+def test_a_folder_made_for_nothing_is_removed(tmp_path):
+    (tmp_path / "there").mkdir()
+    for name in ("new", "there"):
+        with LocalStore(tmp_path / name).locked():
+            pass
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_a_killed_process_of_this_machine_leaves_nothing_stuck(tmp_path):
+    folder = tmp_path / "delivery"
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        with pytest.raises(DeliveryError, match=f"is being written by process {process.pid}, since"):
+            LocalStore(folder).locked().__enter__()
+        process.send_signal(signal.SIGKILL)
+    assert (folder / LOCK).exists()
+    with LocalStore(folder).locked():
+        pass
+    assert not (folder / LOCK).exists()
+    gone = Holder(pid=process.pid)
+    fsspec.filesystem("memory").store.clear()
+    store = open_store("memory://delivery")
+    store.write(LOCK, gone.content)
+    with store.locked():
+        assert json.loads(store.read(LOCK))["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("content", "who"),
+    [
+        (Holder(host="other-machine", pid=7).content, "process 7 on other-machine, since 20"),
+        (Holder(host="\x1b[2Jother", pid=7).content, "another process"),
+        (Holder(pid="7").content, "another process"),
+        (b"[" * 900, "another process"),
+        (b"", "another process"),
+    ],
+)
+def test_a_lock_of_somebody_else_stays_and_the_message_says_what_to_remove(content, who):
+    fsspec.filesystem("memory").store.clear()
+    store = open_store("memory://delivery")
+    store.write(LOCK, content)
+    with pytest.raises(DeliveryError, match=f"{who}.*if it was killed, remove memory://delivery/{LOCK}$"):
+        store.locked().__enter__()
+    assert store.read(LOCK) == content
+
+
+def test_whatever_an_old_lock_file_on_a_disk_holds_it_locks_nothing(tmp_path):
+    (tmp_path / LOCK).write_bytes(b"\xff" * 2000)
+    with LocalStore(tmp_path).locked():
+        assert Holder.parse((tmp_path / LOCK).read_bytes()).pid == os.getpid()
+
+
+def test_a_link_in_the_locks_place_is_not_followed(tmp_path):
+    (tmp_path / "precious").write_text("data")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / LOCK).symlink_to(tmp_path / "precious")
+    with pytest.raises(DeliveryError, match="d cannot be written"):
+        LocalStore(tmp_path / "d").locked().__enter__()
+    assert (tmp_path / "precious").read_text() == "data"
+
+
+def test_a_file_system_that_cannot_write_on_a_condition_is_looked_at_first(monkeypatch):
+    filesystem = fsspec.filesystem("memory")
+    filesystem.store.clear()
+    pipe = type(filesystem).pipe_file
+
+    def old(self, path, value, **options):
+        if options:
+            raise TypeError("an unexpected keyword argument 'mode'")
+        pipe(self, path, value)
+
+    monkeypatch.setattr(type(filesystem), "pipe_file", old)
+    store = open_store("memory://delivery")
+    with store.locked(), pytest.raises(DeliveryError, match="is being written by process"):
+        store.locked().__enter__()
