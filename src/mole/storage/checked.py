@@ -10,7 +10,6 @@ opens the file.
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -54,7 +53,6 @@ def write_checked(path: Path, tensors: Mapping[str, Array], metadata: Mapping[st
         with path.open("r+b") as file:
             file.seek(position)
             file.write(digest.encode())
-        path.chmod(0o666 & ~_umask())  # made to be handed over, not 0600
     except (ValueError, SafetensorError) as error:
         raise OSError(reason_of(error)) from None
 
@@ -127,12 +125,6 @@ def _header(start: bytes, path: Path) -> bytes:
             raise LayerFileError(f"{path} is a key, and a layer is needed here")
         raise LayerFileError(f"{path} is not a layer file, or it is cut off: get an undamaged copy")
     return start[: 8 + length]
-
-
-def _umask() -> int:
-    umask = os.umask(0o077)
-    os.umask(umask)
-    return umask
 
 
 def _damaged(path: Path) -> LayerFileError:
