@@ -14,7 +14,7 @@ from PIL import Image
 
 import mole
 from command import call, right
-from deliveries import make_layer, write_npz
+from deliveries import contents, make_layer, write_npz
 
 IDENTITY = pyrage.x25519.Identity.generate()
 
@@ -71,7 +71,7 @@ def photos(place) -> Path:
     """A folder of class folders: the names of classes are the names of folders."""
     for name in ("healthy", "rare-disease"):
         (place / "photos" / name).mkdir(parents=True)
-        for index in range(3):
+        for index in range(6):
             pixels = np.full((8, 8, 3), 40 * index, dtype=np.uint8)
             Image.fromarray(pixels).save(place / "photos" / name / f"{index}.png")
     return place / "photos"
@@ -79,7 +79,7 @@ def photos(place) -> Path:
 
 def test_requests_carry_no_labels_and_no_names(place, photos, tmp_path):
     facts = right("morph", photos, *OPENED, "--out", tmp_path / "requests", cwd=place)
-    assert facts["rows"] == {"train": 6}
+    assert facts["rows"] == {"train": 12}
     assert (facts["read as"], facts["labels"]) == ("image folder", False)
     for file in (tmp_path / "requests").rglob("*"):
         assert not file.is_file() or b"rare-disease" not in file.read_bytes()
@@ -87,6 +87,30 @@ def test_requests_carry_no_labels_and_no_names(place, photos, tmp_path):
     assert pq.read_table(shard).column_names == ["row_id", "image"]
     assert right("info", tmp_path / "requests", cwd=place)["classes"] is None
     assert all(check["holds"] for check in right("verify", tmp_path / "requests", cwd=place).values())
+
+
+def test_names_of_classes_are_listed_before_anything_is_written(place, photos, tmp_path):
+    told = "mole: the names of 2 classes leave: 'healthy', 'rare-disease'; with --no-class-names"
+    done = call("deliver", photos, *OPENED, "--out", tmp_path / "no" / "\0", cwd=place)
+    assert done.returncode == 1  # nothing can be written there
+    assert done.stderr.startswith(told)
+    done = call("deliver", photos, *OPENED, "--out", tmp_path / "n", "--no-class-names", cwd=place)
+    assert "healthy" not in done.stderr
+
+
+def test_names_that_may_be_people_s_leave_when_they_are_asked_for(place, photos, tmp_path):
+    shutil.copytree(photos, tmp_path / "small")
+    for index in range(3):
+        (tmp_path / "small" / "rare-disease" / f"{index}.png").unlink()
+    done = call("deliver", tmp_path / "small", *OPENED, "--out", tmp_path / "d", cwd=place)
+    assert done.stderr.splitlines()[0] == (
+        "mole: the names of 2 classes stay here: one of them has only 3 samples, and may be a person's; "
+        "--class-names hands them over"
+    )
+    assert done.stderr.splitlines()[-1] == "The label of each image leaves with it."
+    assert not any(b"rare-disease" in content for content in contents(tmp_path / "d").values())
+    right("deliver", tmp_path / "small", *OPENED, "--out", tmp_path / "asked", "--class-names", cwd=place)
+    assert right("info", tmp_path / "asked", cwd=place)["classes"] == ["healthy", "rare-disease"]
 
 
 def test_the_last_line_says_that_class_names_leave(place, photos, tmp_path):

@@ -200,13 +200,13 @@ def test_what_is_no_layer_is_not_saved(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_layer_file_is_made_to_be_handed_over(layer, tmp_path):
-    previous = os.umask(0o022)
+def test_a_layer_file_is_for_its_owner_alone(layer, tmp_path):
+    previous = os.umask(0)
     try:
         mole.save(layer, tmp_path / "l.safetensors")
     finally:
         os.umask(previous)
-    assert (tmp_path / "l.safetensors").stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "l.safetensors").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_float_type_that_no_file_holds_is_refused(layer, tmp_path):

@@ -86,6 +86,25 @@ def test_a_layer_of_another_key_is_found_by_the_probes(source, tmp_path):
     assert "does not fit the probes" in layer.detail
 
 
+@pytest.mark.parametrize("claimed", [float("inf"), float("nan"), 0.9, -1.0])
+def test_a_claimed_error_does_not_let_any_layer_pass(source, tmp_path, rng, claimed):
+    """A layer of random numbers, under a manifest that allows its features to be off by that much."""
+    delivery = deliver(source, make_layer(), make_key(), tmp_path / "out", **SMALL).delivery
+    layer = delivery.layer()
+    random_matrix = rng.normal(size=layer.matrix.shape).astype(np.float32) * layer.matrix.std()
+    mole.save(replace(layer, matrix=random_matrix), tmp_path / "out" / AUGMENTED)
+    digest, size = digest_of(delivery.store, AUGMENTED)
+    files = {**delivery.manifest.files, AUGMENTED: FileFacts(size, digest)}
+    replace(delivery.manifest, files=files, probe_error=claimed).write(delivery.store)
+    try:
+        wrong = {check.what: check.detail for check in verify(tmp_path / "out") if not check.holds}
+    except DeliveryError as error:  # a manifest may not say such a thing in the first place
+        wrong = {"augmented layer": str(error)}
+    assert set(wrong) == {"augmented layer"}
+    if claimed == 0.9:
+        assert "off by 90 %, and more than 10 % is of no use: ask its sender" in wrong["augmented layer"]
+
+
 def test_further_data_comes_without_a_layer(source, tmp_path):
     store = LocalStore(tmp_path / "requests")
     deliver(source, make_layer(), make_key(), store, layer_dtype=None, rows_per_shard=16)

@@ -6,7 +6,14 @@ import stat
 import pytest
 
 from mole.errors import LayerFileError
-from mole.storage.atomic import clear_stale, new_file, new_folder, new_secret_file, reason_of
+from mole.storage.atomic import (
+    clear_stale,
+    new_file,
+    new_folder,
+    new_secret_file,
+    private_folder,
+    reason_of,
+)
 from mole.storage.locations import Location, local_path
 
 
@@ -48,20 +55,53 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path, stop):
     assert names_in(tmp_path) == ["layer"]
 
 
-def test_a_private_file_is_private_from_the_start(tmp_path):
-    with new_file(tmp_path / "images", private=True) as temporary:
+@pytest.fixture
+def generous():
+    """A umask that lets everybody read and write everything."""
+    previous = os.umask(0)
+    yield
+    os.umask(previous)
+
+
+@pytest.mark.usefixtures("generous")
+def test_a_file_is_private_from_the_start(tmp_path):
+    (tmp_path / "images").write_bytes(b"old")
+    assert permissions(tmp_path / "images") == 0o666
+    with new_file(tmp_path / "images") as temporary:
         assert permissions(temporary) == 0o600
         temporary.write_bytes(b"pixels")
     assert permissions(tmp_path / "images") == 0o600
-    with new_file(tmp_path / "layer") as temporary:
-        temporary.write_bytes(b"")
-    assert permissions(tmp_path / "layer") & 0o044 == 0o044 & ~_umask()
 
 
-def _umask():
-    umask = os.umask(0)
-    os.umask(umask)
-    return umask
+@pytest.mark.usefixtures("generous")
+def test_everything_in_a_new_folder_is_private(tmp_path):
+    with new_folder(tmp_path / "audit") as temporary:
+        (temporary / "data").mkdir()
+        (temporary / "data" / "page.html").write_text("page")
+    found = {path.name: permissions(path) for path in tmp_path.rglob("*")}
+    assert found == {"audit": 0o700, "data": 0o700, "page.html": 0o600}
+
+
+@pytest.mark.usefixtures("generous")
+def test_folders_that_are_missing_are_private_and_others_stay(tmp_path):
+    (tmp_path / "mine").mkdir()
+    private_folder(tmp_path / "mine" / "new" / "data")
+    private_folder(tmp_path / "mine" / "new" / "data")
+    found = {path.name: permissions(path) for path in tmp_path.rglob("*")}
+    assert found == {"mine": 0o777, "new": 0o700, "data": 0o700}
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(NotADirectoryError):
+        private_folder(tmp_path / "file" / "data")
+
+
+def test_a_umask_that_allows_less_is_kept(tmp_path):
+    previous = os.umask(0o277)
+    try:
+        with new_file(tmp_path / "images"):
+            pass
+    finally:
+        os.umask(previous)
+    assert permissions(tmp_path / "images") == 0o400
 
 
 def test_a_folder_appears_when_it_is_complete(tmp_path):

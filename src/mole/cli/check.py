@@ -19,6 +19,8 @@ from mole.exchange import verify as exchange
 from mole.provider import recover as provider
 from mole.provider.keys import MorphKey
 
+IN_A_WORD = {True: "right", False: "WRONG", None: "not checked"}
+
 
 def verify(delivery: DeliveryArgument, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """Check every byte and row of a delivery, and that its layer fits its data. Needs no key."""
@@ -27,8 +29,8 @@ def verify(delivery: DeliveryArgument, as_json: JsonOption = False, quiet: Quiet
     if as_json:
         show({check.what: {"holds": check.holds, "detail": check.detail} for check in checks}, as_json=True)
     else:
-        show({c.what: f"{'right' if c.holds else 'WRONG'}: {c.detail}" for c in checks}, as_json=False)
-    if not all(check.holds for check in checks):
+        show({c.what: f"{IN_A_WORD[c.holds]}: {c.detail}" for c in checks}, as_json=False)
+    if any(check.holds is False for check in checks):
         raise DeliveryError(f"{delivery} is not as it was made: get it again")
 
 

@@ -29,6 +29,7 @@ from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import Dtype
 from mole.progress import Progress
 from mole.provider import deliver as library
+from mole.provider.class_names import listed, what_leaves
 from mole.provider.deliver import Delivered, EngineName
 from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
@@ -67,7 +68,12 @@ def deliver(
     resize: ResizeOption = None,
     keep: KeepOption = None,
     skip_bad: SkipBadOption = False,
-    class_names: Annotated[bool, typer.Option(help="Hand over the names of the classes.")] = True,
+    class_names: Annotated[
+        bool | None,
+        typer.Option(
+            help="Hand over the names of the classes. Unasked, only where they hardly are people's."
+        ),
+    ] = None,
     engine: Annotated[
         EngineName, typer.Option(help="What does the work: this machine, or Ray on many.")
     ] = "local",
@@ -85,11 +91,19 @@ def deliver(
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
     with _morphing(quiet=quiet) as progress:
         secrets, first = secrets_for(key, passphrase_file, identity), load_first_layer(layer)
-        source = data if engine == "ray" else open_source(data)  # Ray's workers open the data themselves
+        source = open_source(data)
+        leaving = what_leaves(source, class_names=class_names)
         opened = MorphKey.load(key, **secrets)
+        if leaving.kept:
+            say(f"mole: {leaving.kept}; --class-names hands them over", quiet=quiet)
+        elif leaving.class_names and source.classes:
+            names = f"the names of {len(source.classes)} classes leave: {listed(source.classes)}"
+            say(f"mole: {names}; {KEEP_NAMES}", quiet=quiet)
         made = library.deliver(
-            source, first, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
-            keep=keep or (), skip_bad=skip_bad, class_names=class_names, engine=engine,
+            data if engine == "ray" else source,  # Ray's workers open the data themselves
+            first, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
+            keep=keep or (), skip_bad=skip_bad, class_names=leaving.class_names,
+            labels=leaving.labels, engine=engine,
             ray_address=ray_address, allow_second_layer=allow_second_layer, progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)

@@ -11,7 +11,7 @@ import typer
 from mole.cli.options import JsonOption, QuietOption
 from mole.cli.terminal import say, show, when_interrupted
 from mole.errors import DeliveryError
-from mole.storage.atomic import reason_of
+from mole.storage.atomic import private_folder, reason_of
 
 
 def demo(
@@ -40,7 +40,7 @@ def _new_folder(path: Path) -> Iterator[None]:
     """A folder that stays only if all went well, and the folders above it likewise."""
     highest = next(folder for folder in (*reversed(path.absolute().parents), path) if not folder.exists())
     try:
-        path.mkdir(parents=True)
+        private_folder(path)
     except OSError as error:
         raise DeliveryError(f"{path} cannot be made: {reason_of(error)}") from None
     try:

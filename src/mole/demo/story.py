@@ -106,7 +106,7 @@ def _deliver(images: Arrays, layer: mole.FirstLayer, folder: Path) -> Made:
 def _check(delivery: Delivery, say: Say) -> None:
     for check in verify(delivery):
         say(f"  {check.what}: {check.detail}")
-        if not check.holds:
+        if check.holds is False:
             raise DeliveryError(f"{delivery.label} is not as it was made")
 
 

@@ -21,8 +21,11 @@ from mole.storage.stores import Store, local_copy
 
 NAME = "probes.safetensors"
 TENSORS = ("morphed", "features", "witness_shards", "witness_rows", "witness_positions", "witness_features")
+POSITIONS = 64  # of a witness's features are shown
+MAX_PROBE_ERROR = 0.1  # no delivery is made, or accepted, whose features are off by more
 SPREAD = 10.0  # how far a row's error may lie above the average of the probes'
 LEAST_ERROR = 1e-4  # what rounding may do on another machine
+TELLS = 0.5  # share of a witness's features that may be off: under another key all of it is, and more
 ROWS_AT_ONCE = 64
 
 
@@ -79,6 +82,13 @@ def tolerance(
     return max(SPREAD * error, LEAST_ERROR) * allowed
 
 
+def telling(witnesses: Witnesses, augmented: AugmentedLayer) -> npt.NDArray[np.float64]:
+    """How far off each witness's features may be at most, (n,), so that another key's would not pass."""
+    bias = np.zeros(augmented.output_shape[0]) if augmented.bias is None else augmented.bias
+    channels = witnesses.positions // element_count(augmented.output_shape[1:])
+    return TELLS * root_mean_square(witnesses.features - bias[channels])
+
+
 def deviation(witnesses: Witnesses, rows: Array, augmented: AugmentedLayer) -> npt.NDArray[np.float64]:
     """How far the layer's features of the witnesses' morphed rows, (n, elements), are off: (n,)."""
     found = np.empty(witnesses.features.shape, np.float64)
@@ -127,7 +137,7 @@ def _are_witnesses(witnesses: Witnesses, manifest: Manifest) -> bool:
         "".join(array.dtype.kind for array in witnesses) == "iuif"
         and rows.shape == shards.shape == (len(shards),)
         and positions.shape == features.shape == (len(shards), *positions.shape[1:])
-        and positions.ndim == 2
+        and positions.shape[1:] == (POSITIONS,)
         and all(
             ((array >= 0) & (array < limit)).all()
             for array, limit in zip((shards, positions), limits, strict=True)

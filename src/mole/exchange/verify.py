@@ -2,6 +2,8 @@
 
 for check in verify("delivery"):
     print(check.what, check.holds, check.detail)
+
+How far off features may be is for this program to say: what a delivery claims can only narrow the bounds.
 """
 
 import os
@@ -14,21 +16,32 @@ import numpy.typing as npt
 from mole.errors import DeliveryError, MoleError
 from mole.exchange.delivery import UNFINISHED, Delivery
 from mole.exchange.manifest import NAME as MANIFEST
-from mole.exchange.probes import Probes, Witnesses, deviation, probe_error, tolerance
+from mole.exchange.probes import (
+    MAX_PROBE_ERROR,
+    Probes,
+    Witnesses,
+    deviation,
+    probe_error,
+    telling,
+    tolerance,
+)
 from mole.exchange.shards import Shard
 from mole.progress import Progress, no_progress
 from mole.scheme.augmented import AugmentedLayer
 from mole.storage.stores import Store, digest_of
 
-Answer = tuple[bool, str]
+Answer = tuple[bool | None, str]
 ANOTHER = "ask its sender for another delivery"
 
 
 class Check(NamedTuple):
-    """One thing that was checked: what, whether it holds, and how it holds or why it does not."""
+    """One thing that was checked: what, whether it holds, and how it holds or why it does not.
+
+    `holds` is None where nothing wrong was found and some of it could not be checked.
+    """
 
     what: str
-    holds: bool
+    holds: bool | None
     detail: str
 
 
@@ -51,17 +64,17 @@ def verify(
     if not checks[-1].holds:
         return checks  # what is damaged needs no further reading
     if not opened.has_layer and manifest.probe_error is None:
-        return [*checks, _checked("rows", lambda: _rows(opened, {}, {}))]
+        return [*checks, _checked("rows", lambda: _rows(opened, {}, _Seen({}, set())))]
     try:
         fit = _Fit.of(opened)
     except MoleError as error:
         return [*checks, Check("augmented layer", False, str(error))]
-    witnessed: dict[int, npt.NDArray[Any]] = {}
+    seen = _Seen({}, set())
     return [
         *checks,
-        _checked("rows", lambda: _rows(opened, fit.witnesses.row_ids(), witnessed)),
+        _checked("rows", lambda: _rows(opened, fit.witnesses.row_ids(), seen)),
         _checked("augmented layer", fit.layer),
-        _checked("data", lambda: fit.data(witnessed)),
+        _checked("data", lambda: fit.data(seen)),
     ]
 
 
@@ -89,7 +102,14 @@ def _files(delivery: Delivery, progress: Progress) -> Answer:
     return True, f"{len(files)} files, {total / 1e6:.1f} MB, every checksum right"
 
 
-def _rows(delivery: Delivery, wanted: dict[int, str], witnessed: dict[int, npt.NDArray[Any]]) -> Answer:
+class _Seen(NamedTuple):
+    """What is set aside while the shards are read: witnesses' rows, and shards that are zero throughout."""
+
+    witnessed: dict[int, npt.NDArray[Any]]
+    blank: set[int]
+
+
+def _rows(delivery: Delivery, wanted: dict[int, str], seen: _Seen) -> Answer:
     """Check every row, and set aside the witnesses' rows, if they are there, on the way."""
     problems: list[str] = []
     number = 0
@@ -100,7 +120,9 @@ def _rows(delivery: Delivery, wanted: dict[int, str], witnessed: dict[int, npt.N
             rows += len(shard.values)
             ids.update(shard.row_ids)
             if wanted.get(number) in shard.row_ids:
-                witnessed[number] = shard.values[shard.row_ids.index(wanted[number])].copy()
+                seen.witnessed[number] = shard.values[shard.row_ids.index(wanted[number])].copy()
+            if not shard.values.any():
+                seen.blank.add(number)
             number += 1
             problems += [f"split '{split}' has {problem}" for problem in _problems(shard, delivery)]
         if rows != facts.rows or len(ids) != rows:
@@ -135,6 +157,11 @@ class _Fit(NamedTuple):
             raise DeliveryError("the manifest has an error of its probes, and lists no layer: " + ANOTHER)
         if expected is None:
             raise DeliveryError("the manifest lists it, and has no error of its probes: " + ANOTHER)
+        if not 0 <= expected <= MAX_PROBE_ERROR:
+            raise DeliveryError(
+                f"the manifest allows its features to be off by {100 * expected:.0f} %, and more than "
+                f"{100 * MAX_PROBE_ERROR:.0f} % is of no use: {ANOTHER}"
+            )
         return cls(delivery, expected, layer, *delivery.probes())
 
     def layer(self) -> Answer:
@@ -150,21 +177,36 @@ class _Fit(NamedTuple):
             return False, f"it does not fit the probes: features are off by {error:.1e}, not {limit:.1e}"
         return True, f"it fits the probes: features are off by {error:.1e}"
 
-    def data(self, witnessed: dict[int, npt.NDArray[Any]]) -> Answer:
+    def data(self, seen: _Seen) -> Answer:
         """Whether the layer finds the witnesses' features in their shards."""
         names = self.delivery.shard_names()
-        witnesses, shards = self.witnesses, self.witnesses.shards.tolist()
-        misfits = [names[number] for number in shards if number not in witnessed]
-        if not misfits and shards:
-            encoding = self.delivery.encoding
-            rows = encoding.decode(np.stack([witnessed[number] for number in shards]))
-            off = deviation(witnesses, rows, self.augmented)
-            allowed = tolerance(witnesses.features, rows, self.probes, encoding, self.expected)
-            misfits = [
-                names[number]
-                for number, holds in zip(shards, (off <= allowed).tolist(), strict=True)
-                if not holds
-            ]
+        misfits = self._misfits(seen.witnessed)
         if misfits:
-            return False, f"{', '.join(misfits)}: not made with the key of the augmented layer"
-        return True, f"{len(shards)} of {len(names)} shards have a witness, and the layer fits each"
+            named = ", ".join(names[number] for number in misfits)
+            return False, f"{named}: not made with the key of the augmented layer"
+        fitting = set(self.witnesses.shards.tolist())
+        unknown = [name for number, name in enumerate(names) if number not in fitting | seen.blank]
+        blank = len(seen.blank - fitting)
+        told = f"{len(fitting)} of {len(names)} shards have a witness, and the layer fits each"
+        if not fitting:
+            told = "no shard has a witness"
+        if blank:
+            told += f"; {blank} hold zeros alone, which any layer fits"
+        if unknown:
+            first = unknown[0] + (f" and {len(unknown) - 1} more" if len(unknown) > 1 else "")
+            return None, f"{told}; nothing shows whether the layer fits {first}"
+        return True, told
+
+    def _misfits(self, witnessed: dict[int, npt.NDArray[Any]]) -> list[int]:
+        """Shards in which the witness's row, or its features, are not found."""
+        shards = self.witnesses.shards.tolist()
+        absent = [number for number in shards if number not in witnessed]
+        if absent or not shards:
+            return absent
+        encoding = self.delivery.encoding
+        rows = encoding.decode(np.stack([witnessed[number] for number in shards]))
+        off = deviation(self.witnesses, rows, self.augmented)
+        usual = tolerance(self.witnesses.features, rows, self.probes, encoding, self.expected)
+        allowed = np.minimum(usual, telling(self.witnesses, self.augmented))
+        fits = np.isfinite(off) & (off <= allowed)
+        return [number for number, holds in zip(shards, fits.tolist(), strict=True) if not holds]

@@ -22,6 +22,7 @@ from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.manifest import Manifest
 from mole.exchange.shards import Dtype
 from mole.progress import Progress, no_progress
+from mole.provider.class_names import what_leaves
 from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
@@ -32,7 +33,7 @@ from mole.provider.shard_maker import why_left_out
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
 from mole.sources.preparation import Mode, Resize
-from mole.sources.source import BadSampleError, Source
+from mole.sources.source import BadSampleError, Source, without_labels
 from mole.storage.locations import absolute
 from mole.storage.stores import LocalStore, Store, open_store
 
@@ -70,7 +71,7 @@ def deliver(
     resize: Resize | None = None,
     keep: Sequence[str] = (),
     skip_bad: bool = False,
-    class_names: bool = True,
+    class_names: bool | None = None,
     labels: bool = True,
     rows_per_shard: int | None = None,
     engine: EngineName = "local",
@@ -92,7 +93,8 @@ def deliver(
         resize: 'crop' or 'stretch' to bring images to the layer's size; None refuses those of another.
         keep: further columns to hand over.
         skip_bad: leave out samples that cannot be read, instead of stopping at the first.
-        class_names: hand over the names of the classes.
+        class_names: hand over the names of the classes; None does so only where they hardly are people's
+            (`mole.provider.class_names`), and hands over no labels made of the folders of DICOM files.
         labels: hand over labels; without them no names of classes leave either.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
@@ -103,7 +105,7 @@ def deliver(
 
     Warns:
         MoleWarning: if the key is used for a second first layer, its file holds another key than before,
-            files are left out, or the ledger cannot be written in one of its places.
+            files are left out, names of classes stay, or the ledger cannot be written in one of its places.
 
     Raises:
         DeliveryError: if the key was used for another first layer before and that is not allowed,
@@ -115,9 +117,14 @@ def deliver(
     _ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
     write_shards = _engine(engine, ray_address, source, out)
     opened = opened_source(source, labels=labels)
+    leaving = what_leaves(opened, class_names=class_names, labels=labels)
+    if leaving.kept:
+        warnings.warn(f"{leaving.kept}; class_names=True hands them over", MoleWarning, stacklevel=2)
+        opened = opened if leaving.labels else without_labels(opened)
     plan = Plan(
         source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype, mode=mode,
-        resize=resize, keep=tuple(keep), skip_bad=skip_bad, class_names=class_names, labels=labels,
+        resize=resize, keep=tuple(keep), skip_bad=skip_bad, class_names=leaving.class_names,
+        labels=leaving.labels,
         rows_per_shard=rows_per_shard,
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip

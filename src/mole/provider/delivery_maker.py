@@ -19,7 +19,7 @@ from mole.exchange.delivery import AUGMENTED, UNFINISHED
 from mole.exchange.layer_files import save_into
 from mole.exchange.manifest import CARD, Manifest, SplitFacts, dataset_card
 from mole.exchange.manifest import NAME as MANIFEST
-from mole.exchange.probes import Probes, probe_error, save_probes
+from mole.exchange.probes import MAX_PROBE_ERROR, Probes, probe_error, save_probes
 from mole.exchange.shards import (
     SCALES,
     Encoding,
@@ -41,7 +41,6 @@ from mole.sources.source import Source
 from mole.storage.stores import Store
 
 SCALE_SAMPLE = 4096
-MAX_PROBE_ERROR = 0.1
 Engine = Callable[[ShardMaker, Sequence[ShardJob], Encoding, Store], Generator[int, None, None]]
 """Writes shards, and gives the rows of each as soon as it is written."""
 MAX_WORKERS = 16  # each holds about four times a shard in memory
@@ -68,7 +67,7 @@ class DeliveryMaker:
         shards = {job: ShardFile(store, job.name).facts() for job in plan.jobs}
         manifest = self._manifest(self._splits(shards), error)
         if probes is not None and error is not None:
-            witnesses = WitnessMaker(maker, encoding, probes).make(shards, error)
+            witnesses = WitnessMaker(maker, encoding, probes, store).make(shards, error)
             save_probes(probes, witnesses, store)
         card = dataset_card(plan.layer.input_shape, plan.dtype, manifest.splits, plan.classes)
         store.write(CARD, card.encode())

@@ -139,7 +139,7 @@ def _names(source: Source, delivery: Delivery, split: str, samples: Sequence[int
 def _write_private(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Write a file that only its owner can read, and clear what killed runs left of one: plain data."""
     try:
-        with new_file(path, private=True) as temporary, temporary.open("wb") as file:
+        with new_file(path) as temporary, temporary.open("wb") as file:
             write(file)
     except OSError as error:
         raise DeliveryError(f"{path} cannot be written: {reason_of(error)}") from None

@@ -1,21 +1,26 @@
 """Makes probes and witnesses, with the key. `mole.exchange.probes` says what they are for."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
-from mole.exchange.probes import Probes, Witnesses, root_mean_square, tolerance
-from mole.exchange.shards import LEVELS, Encoding, ShardFacts
+from mole.exchange.delivery import AUGMENTED
+from mole.exchange.layer_files import load_augmented_layer
+from mole.exchange.probes import POSITIONS, TELLS, Probes, Witnesses, root_mean_square, tolerance
+from mole.exchange.shards import LEVELS, Encoding, ShardFacts, ShardFile
 from mole.provider.keys import MorphKey
 from mole.provider.plan import ShardJob
 from mole.provider.shard_maker import ShardMaker
+from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.convolution import features_of
 from mole.scheme.shapes import Array, Shape, element_count
+from mole.storage.stores import Store, local_copy
 
 COUNT = 8
 COARSE = 4
-POSITIONS = 64
-TRIES = 4
+TRIES = 4  # rows that are looked at first
+STRONGEST = 16  # rows that are tried on the layer itself, where those cannot tell
 
 
 def unclipped(plain: Array, morphed: Array, scales: Array) -> tuple[Array, Array]:
@@ -26,10 +31,15 @@ def unclipped(plain: Array, morphed: Array, scales: Array) -> tuple[Array, Array
 
 
 class WitnessMaker:
-    """Finds a witness for every shard, in the source once more: what was written is not trusted."""
+    """Finds a witness for every shard, in the source once more: what was written is not trusted.
 
-    def __init__(self, maker: ShardMaker, encoding: Encoding, probes: Probes) -> None:
-        self._maker, self._encoding, self._probes = maker, encoding, probes
+    One of a shard's first rows serves, if no error that 8 or 16 bits could make would hide another key.
+    That bound is a wide one: where none of them serves, the strongest rows are tried on the augmented
+    layer itself, to see how far off their features really are.
+    """
+
+    def __init__(self, maker: ShardMaker, encoding: Encoding, probes: Probes, store: Store) -> None:
+        self._maker, self._encoding, self._probes, self._store = maker, encoding, probes, store
         self._layer = layer = maker.plan.layer
         self._order = maker.key.channel_order(layer.channels)
         bias = np.zeros(layer.channels) if layer.bias is None else layer.bias[self._order]
@@ -43,14 +53,13 @@ class WitnessMaker:
         numbers, rows, positions, features = [], [], [], []
         for number, (job, facts) in enumerate(shards.items()):
             where = self._positions(job)
-            for row_id in facts.row_ids[:TRIES]:
-                true = self._features(job, row_id, where, error)
-                if true is not None:
-                    numbers.append(number)
-                    rows.append(int(row_id, 16))
-                    positions.append(where)
-                    features.append(true)
-                    break
+            found = self._first(job, facts, where, error) or self._strongest(job, where)
+            if found is not None:
+                row_id, true = found
+                numbers.append(number)
+                rows.append(int(row_id, 16))
+                positions.append(where)
+                features.append(true)
         return Witnesses(
             np.array(numbers, np.int64),
             np.array(rows, np.uint64),
@@ -63,19 +72,53 @@ class WitnessMaker:
         stream = self._maker.key.stream(f"witnesses/{self._maker.plan.delivery_id}/{job.name}")
         return stream.below(len(self._bias), POSITIONS)
 
-    def _features(self, job: ShardJob, row_id: str, where: list[int], error: float) -> Array | None:
-        """True features of a row at some positions; None if they would not tell one key from another.
+    def _first(
+        self, job: ShardJob, facts: ShardFacts, where: list[int], error: float
+    ) -> tuple[str, Array] | None:
+        """The first row that tells by the bound, and its features; a row that 8 bits clipped does not."""
+        for row_id in facts.row_ids[:TRIES]:
+            plain = self._maker.read_row(job, row_id)
+            morphed = self._maker.morphed(plain)
+            if self._encoding.scales is not None and np.abs(morphed / self._encoding.scales).max() > LEVELS:
+                continue
+            true = self._features(plain, where)
+            allowed = tolerance(true, morphed, self._probes, self._encoding, error)
+            if allowed[0] <= TELLS * self._linear(true, where):
+                return row_id, true[0]
+        return None
 
-        Those of an all-black image would not, nor those of a row that 8 bits clipped.
+    def _strongest(self, job: ShardJob, where: list[int]) -> tuple[str, Array] | None:
+        """The row that tells best, of those with the largest values, and its features; None if none does.
+
+        Rows of zeros tell nothing: they are the same under every key.
         """
-        plain = self._maker.read_row(job, row_id)
-        morphed = self._maker.morphed(plain)
-        if self._encoding.scales is not None and np.abs(morphed / self._encoding.scales).max() > LEVELS:
-            return None
-        true = features_of(self._layer, plain, channel_order=self._order).reshape(1, -1)[:, where]
-        allowed = tolerance(true, morphed, self._probes, self._encoding, error)
-        linear = root_mean_square(true - self._bias[where])
-        return true[0] if 2 * allowed[0] <= linear[0] else None
+        shard = ShardFile(self._store, job.name).read(self._layer.input_shape, self._encoding.dtype)
+        rows = self._encoding.decode(shard.values)
+        best, best_share = None, TELLS / 2  # well inside what is allowed later
+        for index in np.argsort(-root_mean_square(rows), kind="stable")[:STRONGEST].tolist():
+            true = self._features(self._maker.read_row(job, shard.row_ids[index]), where)
+            found = self._augmented.features(rows[index : index + 1]).reshape(1, -1)[:, where]
+            linear = self._linear(true, where)
+            off = float(root_mean_square(found - true)[0])
+            if linear > 0 and off <= best_share * linear:
+                best, best_share = (shard.row_ids[index], true[0]), off / linear
+        return best
+
+    @cached_property
+    def _augmented(self) -> AugmentedLayer:
+        with local_copy(self._store, AUGMENTED) as path:
+            return load_augmented_layer(path)
+
+    def _features(self, plain: Array, where: list[int]) -> Array:
+        """True features of a row at some positions, (1, k)."""
+        features: Array = features_of(self._layer, plain, channel_order=self._order).reshape(1, -1)[
+            :, where
+        ]
+        return features
+
+    def _linear(self, true: Array, where: list[int]) -> float:
+        """How large features are without the bias, which says nothing about the key."""
+        return float(root_mean_square(true - self._bias[where])[0])
 
 
 def smooth_images(key: MorphKey, shape: Shape) -> Array:

@@ -3,7 +3,8 @@
     with new_file(path) as temporary:
         temporary.write_bytes(content)
 
-Whatever is written gets a temporary name next to its final one, and is renamed when it is complete.
+Whatever is written gets a temporary name next to its final one, and is renamed when it is complete. Only
+its owner can read it, from the first byte on: what is written here shows people's images, or opens them.
 """
 
 import glob
@@ -20,16 +21,15 @@ TEMPORARY = ".part"  # how names of unfinished files end
 
 
 @contextmanager
-def new_file(path: Path, *, private: bool = False) -> Iterator[Path]:
+def new_file(path: Path) -> Iterator[Path]:
     """A temporary path that takes the place of `path`, and of a file that is there, when all went well.
 
-    A private file can be read by its owner only, from the start.
+    It is an empty file that only its owner can read: write into it, and do not replace it.
     """
     clear_stale(path)
     temporary = _temporary(path)
     try:
-        if private:
-            _write_new(temporary, b"")
+        _write_new(temporary, b"")
         yield temporary
         _flush(temporary)
         temporary.replace(path)
@@ -40,22 +40,31 @@ def new_file(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder that becomes `path` when all went well; only its owner can look into it.
+    """A temporary folder that becomes `path` when all went well; only its owner can read what is in it.
 
     A folder that is there already, and not empty, is never touched: an `OSError` then.
     """
     clear_stale(path)
     temporary = _temporary(path)
     try:
-        temporary.mkdir(mode=0o700, parents=True)
+        private_folder(temporary)
         yield temporary
-        for file in temporary.rglob("*"):
-            if file.is_file():
-                _flush(file)
+        for entry in temporary.rglob("*"):
+            entry.chmod(entry.stat().st_mode & 0o700)  # so that a copy elsewhere is private too
+            if entry.is_file():
+                _flush(entry)
         temporary.rename(path)
         _flush_names(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def private_folder(path: Path) -> None:
+    """Make a folder, and those above it that are missing, for its owner alone; one that is there stays."""
+    for folder in (*reversed(path.parents), path):
+        with suppress(FileExistsError):
+            if not folder.is_dir():
+                folder.mkdir(mode=0o700)
 
 
 def new_secret_file(path: Path, content: bytes) -> None:

@@ -10,7 +10,6 @@ opens the file. The same content gives the same bytes: the header's entries are 
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -55,7 +54,6 @@ def write_checked(path: Path, tensors: Mapping[str, Array], metadata: Mapping[st
         with path.open("r+b") as file:
             file.seek(position)
             file.write(digest.encode())
-        path.chmod(0o666 & ~_umask())  # made to be handed over, not 0600
     except (ValueError, SafetensorError) as error:
         raise OSError(reason_of(error)) from None
 
@@ -140,12 +138,6 @@ def _header(start: bytes, path: Path) -> bytes:
             raise LayerFileError(f"{path} is a key, and a layer is needed here")
         raise LayerFileError(f"{path} is not a layer file, or it is cut off: get an undamaged copy")
     return start[: 8 + length]
-
-
-def _umask() -> int:
-    umask = os.umask(0o077)
-    os.umask(umask)
-    return umask
 
 
 def _damaged(path: Path) -> LayerFileError:

@@ -18,7 +18,7 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from mole.errors import FileError, MissingExtraError, SourceError
-from mole.storage.atomic import new_file, reason_of
+from mole.storage.atomic import new_file, private_folder, reason_of
 
 T = TypeVar("T")
 
@@ -212,7 +212,7 @@ class Location:
 
     def _rename(self, write: Callable[[Path], object]) -> None:
         path = Path(self.path)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         with new_file(path) as temporary:
             write(temporary)
 
