@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from mole.exchange.probes import Probes, Witnesses, root_mean_square, tolerance
-from mole.exchange.shards import LEVELS, Encoding, ShardFacts
+from mole.exchange.shard_files import ShardFacts
+from mole.exchange.shards import LEVELS, Encoding
 from mole.provider.keys import MorphKey
 from mole.provider.plan import ShardJob
 from mole.provider.shard_maker import ShardMaker
