@@ -14,8 +14,8 @@ from mole.sources.source import Sample
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
 # What Pillow may take them for, whatever they are named: it knows some fifty formats, and hands one of
-# them, PostScript, to another program. A camera's JPEG can be an MPO.
-FORMATS = ("PNG", "JPEG", "MPO", "TIFF", "BMP", "WEBP")
+# them, PostScript, to another program. A JPEG may turn out to be a camera's MPO.
+FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP")
 # Images too, but of kinds that are not read here: they must not vanish without a word.
 OTHER_SUFFIXES = (
     ".gif", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".j2k", ".jfif", ".jpe", ".ppm", ".pgm", ".pbm",

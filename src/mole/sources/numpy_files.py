@@ -80,7 +80,10 @@ def _load(place: Location, kind: str, file: str | IO[bytes], mmap_mode: Literal[
 
 def _check_unpacked(file: str | IO[bytes], place: Location) -> None:
     """Refuse a zip file whose arrays unpack to more than images do, or say that they are larger."""
-    if not zipfile.is_zipfile(file):
+    is_packed = zipfile.is_zipfile(file)
+    if not isinstance(file, str):
+        file.seek(0)
+    if not is_packed:
         return
     with zipfile.ZipFile(file) as packed:
         most = most_unpacked(sum(entry.compress_size for entry in packed.infolist()))
