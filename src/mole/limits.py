@@ -45,6 +45,9 @@ LEAST_ROW_BYTES = 8
 MAX_SHARD_RATIO = 4
 ALWAYS_READ_OF_A_SHARD = 1 << 27
 
+# The footer of a shard: that of ours has a kilobyte or two, and it is read byte by byte.
+MAX_FOOTER_BYTES = 1 << 20
+
 
 def most_unpacked(packed: int) -> int:
     """How many bytes a packed file of this size may unpack to.

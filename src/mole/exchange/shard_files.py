@@ -14,7 +14,7 @@ from mole.exchange.shards import IMAGE, LABEL, RESERVED, ROW_ID, SHAPE, SOURCE_D
 from mole.foreign_text import shown
 from mole.limits import MAX_CLASSES, most_in_a_shard
 from mole.scheme.shapes import Shape, element_count, shape_text
-from mole.storage.arrow_reading import UNREADABLE, Parquet, SizeError
+from mole.storage.arrow_reading import UNREADABLE, Parquet, SizeError, check_packing
 from mole.storage.stores import Store
 from mole.storage.typed_json import FormatError, parse_value
 
@@ -82,9 +82,9 @@ class ShardFile:
         """What some columns tell; a column that is not there is left out."""
         with self.store.open(self.name) as file:
             try:
+                check_packing(file, columns)
                 opened = Parquet(file, dictionaries=[ROW_ID])
                 opened.check_rows()
-                opened.check_packing(columns)
                 if promised is not None:
                     self._check_values(opened, *promised)
                 return question(opened.read(columns))

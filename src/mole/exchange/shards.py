@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mole.errors import DeliveryError, ParameterError
+from mole.foreign_text import shown
 from mole.scheme.morphing import narrow
 from mole.scheme.shapes import Array, Shape, element_count
 from mole.storage.checked import load_checked, write_checked
@@ -45,7 +46,7 @@ def check_dtype(dtype: str) -> Dtype:
     for known in DTYPES:
         if dtype == known:
             return known
-    raise ParameterError(f"data cannot be stored as '{dtype}'", advice={"dtype": DTYPES})
+    raise ParameterError(f"data cannot be stored as '{shown(dtype)}'", advice={"dtype": DTYPES})
 
 
 @dataclass(frozen=True, eq=False)

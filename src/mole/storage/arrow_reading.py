@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mole.limits import LEAST_ROW_BYTES, most_unpacked
+from mole.storage.parquet_footer import packings
 
 UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, IndexError, TypeError, OverflowError)
 """What Arrow raises for a file that is damaged, or made to harm."""
 READ_BYTES = 1 << 20  # at a time, however large the row groups are
 ROWS_AT_ONCE = 64
-BOUNDED = ("UNCOMPRESSED", "SNAPPY")  # Snappy packs no more than 22 bytes into one
+BOUNDED = {"none", "snappy"}  # Snappy packs no more than 22 bytes into one
 
 
 class SizeError(ValueError):
@@ -43,24 +44,16 @@ class Parquet:
             file, read_dictionary=list(dictionaries), buffer_size=READ_BYTES, pre_buffer=False
         )
         self.schema: pa.Schema = self._file.schema_arrow
-        groups = [self._file.metadata.row_group(index) for index in range(self._file.num_row_groups)]
-        self.rows = int(self._file.metadata.num_rows)
-        if self.rows != sum(group.num_rows for group in groups) or any(g.num_rows < 0 for g in groups):
+        metadata = self._file.metadata
+        groups = [int(metadata.row_group(index).num_rows) for index in range(metadata.num_row_groups)]
+        self.rows = int(metadata.num_rows)
+        if self.rows != sum(groups) or min(groups, default=0) < 0:
             raise SizeError("has a footer that contradicts itself")
-        self._groups = groups
 
     def check_rows(self, least_bytes: int = LEAST_ROW_BYTES) -> None:
         """Refuse more rows than fit into the file at so many bytes each."""
         if self.rows * least_bytes > self.size:
             raise SizeError(f"says that it has {self.rows} rows, in {self.size} bytes")
-
-    def check_packing(self, names: Sequence[str]) -> None:
-        """Refuse columns that are packed so that a few bytes can unpack to gigabytes."""
-        for group in self._groups:
-            for index in range(group.num_columns):
-                column = group.column(index)
-                if column.path_in_schema.split(".")[0] in names and column.compression not in BOUNDED:
-                    raise SizeError("is packed in a way that can unpack to anything")
 
     def read(self, names: Sequence[str]) -> pa.Table:
         """Those of the named columns that are there, validated."""
@@ -77,6 +70,13 @@ class Parquet:
             column = batch.select([name])  # pyarrow takes 'image' for 'image.id', too
             column.validate(full=True)
             yield column
+
+
+def check_packing(file: IO[bytes], names: Sequence[str]) -> None:
+    """Refuse a Parquet file with columns that are packed so that a few bytes can unpack to gigabytes."""
+    found = packings(file)
+    if not all(found.get(name, set()) <= BOUNDED for name in names):
+        raise SizeError("is packed in a way that can unpack to anything")
 
 
 def stream_batches(source: Any, size: int | None = None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
