@@ -12,6 +12,7 @@ import json
 import pickle
 import random
 import re
+import shutil
 import struct
 import sys
 from collections.abc import Callable
@@ -124,6 +125,11 @@ def checked_header(content: bytes, rng: random.Random) -> bytes:
     return resealed(whole, CHECKED, whole[: 8 + len(text)])
 
 
+def any_file(content: bytes, rng: random.Random) -> bytes:
+    """A shard or a checked file with damage anywhere, and its checksum right if it has one."""
+    return damaged(content, rng) if content.startswith(b"PAR1") else checked_bytes(content, rng)
+
+
 def sealed_json(content: bytes, rng: random.Random) -> bytes:
     """A manifest with some fields changed, and its checksum right."""
     value = json.loads(content)
@@ -162,7 +168,22 @@ def read_layer(folder: Path) -> None:
 
 
 def read_delivery(folder: Path) -> None:
-    """Put right checksums into the manifest, then verify, inform, and read as a data set would."""
+    """Verify, inform, and read as a data set would."""
+    put_right_checksums(folder)
+    read_manifest(folder)
+
+
+def audit_delivery(folder: Path) -> None:
+    """Attack what is left of a delivery, for a moment."""
+    put_right_checksums(folder)
+    mole.save(layer(), folder.parent / "layer.safetensors")
+    shutil.rmtree(folder.parent / "audit", ignore_errors=True)
+    given = ("--layer", str(folder.parent / "layer.safetensors"), "--out", str(folder.parent / "audit"))
+    command("audit", str(folder), *given, "--budget", "1", "--quiet")
+
+
+def put_right_checksums(folder: Path) -> None:
+    """Make the manifest say of every file what is true of it now."""
     path = folder / "manifest.json"
     manifest = json.loads(path.read_bytes())
     for name, facts in manifest["files"].items():
@@ -170,7 +191,6 @@ def read_delivery(folder: Path) -> None:
         facts.update(bytes=len(content), sha256=hashlib.sha256(content).hexdigest())
     blank = as_json({**manifest, "seal": "0" * 64})
     path.write_bytes(blank.replace(b"0" * 64, hashlib.sha256(blank).hexdigest().encode(), 1))
-    read_manifest(folder)
 
 
 def read_manifest(folder: Path) -> None:
@@ -361,6 +381,7 @@ TARGETS = {
     "manifest": Target(("manifest.json",), sealed_json, read_manifest),
     "delivery": Target(SHARDS, damaged, read_delivery),
     "delivery-int8": Target((*SHARDS, "scales.safetensors"), damaged, read_delivery),
+    "audit": Target((*SHARDS, *CHECKED_FILES), any_file, audit_delivery),
     "delivery-checked": Target(CHECKED_FILES, checked_bytes, read_delivery),
     "delivery-header": Target(CHECKED_FILES, checked_header, read_delivery),
     "unfinished": Target(("out/unfinished.json",), plain_json, read_pinned),
@@ -386,6 +407,7 @@ SAME_FILES = {
     "layer-header": "layer",
     "augmented-header": "augmented",
     "manifest": "delivery",
+    "audit": "delivery",
     "delivery-checked": "delivery",
     "delivery-header": "delivery",
     "checkpoint-header": "checkpoint",
