@@ -67,7 +67,8 @@ def hostile(tmp_path):
     (train,) = manifest["splits"].values()
     manifest.update(
         tool=HOSTILE, classes=[HOSTILE] * 10, columns=[HOSTILE], mode=HOSTILE, resize=HOSTILE,
-        layout=HOSTILE, splits={HOSTILE: train}, files={**manifest["files"], HOSTILE: {"bytes": 1, "sha256": "0" * 64}},
+        layout=HOSTILE, splits={HOSTILE: train},
+        files={**manifest["files"], HOSTILE: {"bytes": 1, "sha256": "0" * 64}},
     )  # fmt: skip
     blank = json.dumps({**manifest, "seal": "0" * 64}, indent=1).encode()
     path.write_bytes(blank.replace(b"0" * 64, hashlib.sha256(blank).hexdigest().encode(), 1))
