@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint format test explore check benchmark analysis clean
+.PHONY: help setup demo lint format test explore fuzz check benchmark analysis clean
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ test: $(READY)  ## Run tests and doctests, warnings are errors
 
 explore: $(READY)  ## Run the property tests with new examples, and many more of them
 	$(PYTEST) -m hypothesis --hypothesis-profile=explore --timeout=3600
+
+fuzz: $(READY)  ## Damage files of every kind and read them: make fuzz CASES=20000 SEED=1
+	OMP_NUM_THREADS=1 $(BIN)/python tools/fuzz.py --cases $(or $(CASES),20000) --seed $(or $(SEED),1)
 
 check: lint test  ## Everything CI checks
 

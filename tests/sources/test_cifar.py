@@ -2,6 +2,8 @@
 
 import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -91,3 +93,57 @@ def test_unfit_cifar(tmp_path, batch):
 def test_cut_off_cifar(tmp_path, cifar):
     (tmp_path / "test_batch").write_bytes(pickle.dumps({"data": cifar[0], "labels": cifar[1]})[:-100])
     assert "cut off" in refusal(tmp_path, named=tmp_path / "test_batch")
+
+
+def forged_pointers(count: int) -> bytes:
+    """A pickle that makes an array of objects out of plain bytes, so that each is a pointer to nowhere."""
+    forged = (
+        b"cnumpy\nndarray\n((I%d\ntVO\nB" % count + (8 * count).to_bytes(4, "little") + b"A" * 8 * count
+    )
+    return b"(dV" + b"data\n" + forged + b"tRsVlabels\n(lI1\nas."
+
+
+def test_an_array_of_forged_pointers_is_refused(tmp_path):
+    """In a process of its own: a reader that builds that array dies of it."""
+    (tmp_path / "test_batch").write_bytes(forged_pointers(4))
+    program = f"from mole.sources.opening import open_source; open_source({str(tmp_path)!r})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "not one of CIFAR's files" in done.stderr
+
+
+BATCH = {"data": np.zeros((2, 3072), np.uint8), "labels": [1, 0]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"u1", b"O8"),
+        (b"u1", b"f8"),
+        (b"M\x00\x0c", b"M\x01\x0c"),  # 3073 elements to a row
+        (b"_reconstruct", b"scalar      "),
+        (b"K\x01K\x00e", b"K\x01]e    "),  # a list among the labels
+    ],
+)
+def test_changed_pickles_of_arrays(tmp_path, old, new):
+    whole = pickle.dumps(BATCH, protocol=2)
+    assert old in whole
+    (tmp_path / "test_batch").write_bytes(whole)
+    assert open_source(str(tmp_path)).count == 2
+    (tmp_path / "test_batch").write_bytes(whole.replace(old, new, 1))
+    assert "not one of CIFAR's files" in refusal(tmp_path, named=tmp_path / "test_batch")
+
+
+def test_a_memory_of_a_pickle_costs_what_it_holds(tmp_path):
+    """Python's own reader makes room for four billion entries here."""
+    (tmp_path / "test_batch").write_bytes(b"\x80\x02}r\xff\xff\xff\xff.")
+    assert "not one of CIFAR's files" in refusal(tmp_path, named=tmp_path / "test_batch")
+
+
+def test_labels_may_be_an_array_of_any_whole_numbers(tmp_path, cifar):
+    for order in ("<i4", ">i8"):
+        batch = {"data": np.asfortranarray(cifar[0]), "labels": np.array(cifar[1], dtype=order)}
+        (tmp_path / "test_batch").write_bytes(pickle.dumps(batch, protocol=2))
+        split = open_source(str(tmp_path)).splits["test"]
+        assert split.labels.tolist() == cifar[1]
+        np.testing.assert_array_equal(split.read(3).values.ravel(), cifar[0][3])

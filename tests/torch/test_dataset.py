@@ -19,7 +19,8 @@ from mole.errors import DeliveryError, MoleError
 from mole.exchange import delivery as delivery_module
 from mole.exchange.delivery import Delivery
 from mole.exchange.manifest import Manifest
-from mole.exchange.shards import DTYPES, ShardFile, shard_name
+from mole.exchange.shard_files import ShardFile
+from mole.exchange.shards import DTYPES, shard_name
 from mole.provider.deliver import deliver
 from mole.provider.recover import recover
 from mole.provider.row_numbers import RowNumbers

@@ -20,14 +20,15 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 
 from mole.errors import FileError, KeyFileError, MoleError, MoleWarning, ParameterError, with_advice
+from mole.foreign_text import LONGEST, listed, printable, shown
 from mole.progress import Progress
 from mole.storage.atomic import reason_of
 
-# Up to the last '@', because a password may have a slash in it; a port is none.
-_PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)(?!\d+/)[^\s'\"]*@", re.IGNORECASE)
-_TOKEN = re.compile(
-    r"([?&][^=&\s]*(?:sig|token|secret|password|credential|key)[^=&\s]*=)[^&\s'\"]+", re.IGNORECASE
-)
+# Each of these reads every character once: text may be long, and somebody else's.
+_WORD = re.compile(r"[^\s'\"]+")
+_USER = re.compile(r"://[^/:@]*:(?!\d+/)")  # a port is no password
+_PARAMETER = re.compile(r"([?&]([^=&?\s]*)=)[^&\s'\"]+")
+_SECRET = re.compile("sig|token|secret|password|credential|key", re.IGNORECASE)
 
 
 def masked(text: str) -> str:
@@ -38,9 +39,31 @@ def masked(text: str) -> str:
     >>> masked("https://host/photos.npz?size=3&token=abc cannot be read")
     'https://host/photos.npz?size=3&token=*** cannot be read'
     """
-    return _TOKEN.sub(r"\1***", _PASSWORD.sub(r"\1***@", text))
+    without_passwords = _WORD.sub(_without_password, text) if "://" in text else text
+    return _PARAMETER.sub(
+        lambda found: f"{found[1]}***" if _SECRET.search(found[2]) else found[0], without_passwords
+    )
 
 
+def _without_password(word: re.Match[str]) -> str:
+    """A word with the first password masked: up to the last '@', because one may have a slash in it."""
+    text = word[0]
+    last = text.rfind("@")
+    user = _USER.search(text, 0, last) if last >= 0 else None
+    return text if user is None else f"{text[: user.end()]}***{text[last:]}"
+
+
+def fit_to_print(text: str) -> str:
+    r"""A line for a terminal: secrets masked, and whatever could steer the terminal as escapes.
+
+    >>> fit_to_print("class \x1b[2J at ftp://me:secret@host")
+    'class \\x1b[2J at ftp://me:***@host'
+    """
+    return printable(masked(text))
+
+
+MANY = 1000  # classes of a delivery, all shown where a person may want to know them
+LONGEST_VALUE = 2000  # characters of one value in a table
 OPTIONS = {"passphrase": "passphrase-file", "identities": "identity", "replace": "force"}
 
 
@@ -64,13 +87,13 @@ def in_options(error: MoleError) -> str:
 
 def complain(text: str) -> None:
     """What went wrong: one sentence."""
-    typer.echo(f"mole: {masked(text)}", err=True)
+    typer.echo(f"mole: {fit_to_print(text)}", err=True)
 
 
 def say(text: str, *, quiet: bool = False) -> None:
     """A remark for the person at the terminal."""
     if not quiet:
-        typer.echo(masked(text), err=True)
+        typer.echo(fit_to_print(text), err=True)
 
 
 @contextmanager
@@ -95,9 +118,9 @@ def show(facts: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         typer.echo(masked(json.dumps(facts)))
         return
-    width = max(map(len, facts))
+    width = max(min(len(name), LONGEST) for name in facts)
     for name, value in facts.items():
-        typer.echo(masked(f"{name:<{width}}  {in_words(value)}"))
+        typer.echo(fit_to_print(f"{name:<{width}}  {in_words(value)}"))
 
 
 def in_words(value: object) -> str:
@@ -107,13 +130,13 @@ def in_words(value: object) -> str:
     ('3 x 32 x 32', '0.5, 0.25', 'yes', 'none', '-')
     """
     if isinstance(value, tuple | list):
-        separator = " x " if all(isinstance(part, int) for part in value) else ", "
-        return separator.join(map(str, value)) if value else "-"
+        is_shape = all(isinstance(part, int) for part in value)
+        return (" x ".join(map(str, value)) if is_shape else listed(value, MANY)) if value else "-"
     if isinstance(value, dict):
-        return ", ".join(f"{name} {in_words(part)}" for name, part in value.items())
+        return ", ".join(f"{shown(name)} {in_words(part)}" for name, part in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "none" if value is None else str(value)
+    return "none" if value is None else shown(value, LONGEST_VALUE)
 
 
 @contextmanager

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mole.errors import FileError, LayerFileError, MoleError
+from mole.limits import MAX_CLASSES
 from mole.scheme.shapes import Array, Shape, check_shape
 from mole.storage.checked import load_checked, read_metadata
+from mole.storage.typed_json import Fields, FormatError, parse_value
 
 CHECKPOINT, VERSION = "mole-checkpoint", "1"
 FORM = {"format": CHECKPOINT, "version": VERSION}
@@ -32,9 +34,6 @@ class CheckpointFacts:
     classes: int
     class_names: tuple[str, ...] | None = None
     key_fingerprint: str | None = None
-
-
-FIELDS = tuple(field.name for field in fields(CheckpointFacts))
 
 
 class StoredCheckpoint(NamedTuple):
@@ -92,25 +91,33 @@ def read_checkpoint(path: Path) -> StoredCheckpoint:
     state, metadata = load_checked(path)
     try:
         texts = {name: text for name, text in metadata.items() if name not in FORM}
-        values = {name: json.loads(text) for name, text in texts.items()}
-        augmented = values[AUGMENTED]
-        return StoredCheckpoint(state, _facts(values), None if augmented is None else {**augmented})
-    except (MoleError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        header = Fields({name: parse_value(text) for name, text in texts.items()})
+        augmented = header.optional(AUGMENTED, header.object)
+        return StoredCheckpoint(
+            state, _facts(header), None if augmented is None else _description(augmented)
+        )
+    except (MoleError, FormatError) as error:
         raise FileError(
-            f"{path} does not hold a usable network: its header does not follow the format"
+            f"{path} does not hold a usable network: its header does not follow the format ({error})"
         ) from None
 
 
-def _facts(values: Mapping[str, Any]) -> CheckpointFacts:
+def _facts(fields: Fields) -> CheckpointFacts:
     """The facts in a header, each in its own type."""
-    found = {name: values[name] for name in FIELDS}
-    names = found["class_names"]
     return CheckpointFacts(
-        **{
-            **found,
-            "network": str(found["network"]),
-            "input_shape": check_shape(found["input_shape"]),
-            "classes": int(found["classes"]),
-            "class_names": None if names is None else tuple(map(str, names)),
-        }
+        network=fields.text("network"),
+        input_shape=check_shape(fields.wholes("input_shape")),
+        classes=fields.whole("classes", most=MAX_CLASSES),
+        class_names=fields.optional("class_names", fields.texts),
+        key_fingerprint=fields.optional("key_fingerprint", fields.text),
     )
+
+
+def _description(fields: Fields) -> dict[str, Any]:
+    """How an augmented layer is described, each field in its own type."""
+    return {
+        "name": fields.text("name"),
+        "output_shape": [*fields.wholes("output_shape")],
+        "kappa": fields.whole("kappa"),
+        "layout": fields.text("layout"),
+    }

@@ -19,7 +19,9 @@ from mole.errors import DeliveryError
 from mole.exchange.layer_files import load_augmented_layer
 from mole.exchange.manifest import Manifest, SplitFacts
 from mole.exchange.probes import Probes, Witnesses, load_probes
-from mole.exchange.shards import Encoding, Shard, ShardFile, load_encoding, shard_name
+from mole.exchange.shard_files import ShardFile
+from mole.exchange.shards import Encoding, Shard, load_encoding, shard_name
+from mole.foreign_text import listed, shown
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.shapes import Array, roll
 from mole.storage.stores import LocalStore, Store, digest_of, local_copy, open_store
@@ -79,8 +81,8 @@ class Delivery:
         """Rows and shards of a split; an error that lists the splits if there is none of that name."""
         facts = self.manifest.splits.get(name)
         if facts is None:
-            known = ", ".join(self.manifest.splits) or "none"
-            raise DeliveryError(f"{self.label} has no split '{name}': it has {known}")
+            known = listed(self.manifest.splits) or "none"
+            raise DeliveryError(f"{self.label} has no split '{shown(name)}': it has {known}")
         return facts
 
     @property

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from operator import index
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array
 from mole.storage.checked import load_checked, read_metadata, save_checked, write_checked
 from mole.storage.stores import Store
+from mole.storage.typed_json import Fields, FormatError, parse_value
 
 FIRST_LAYER = "mole-first-layer"
 AUGMENTED_LAYER = "mole-augmented-layer"
@@ -42,17 +42,18 @@ def load(path: str | PathLike[str]) -> FirstLayer | AugmentedLayer:
     form = _check_form(path)
     tensors, metadata = load_checked(path)
     try:
-        fields = {name: json.loads(text) for name, text in metadata.items() if name != "format"}
+        values = {name: parse_value(text) for name, text in metadata.items() if name != "format"}
+        fields = Fields(values)
         if set(tensors) not in ({"weight"}, {"weight", "bias"}):
-            raise ValueError("unexpected tensors")
+            raise FormatError("it has other tensors than a weight and a bias")
         _check_numbers(tensors)
         make = _first_layer if form == FIRST_LAYER else _augmented_layer
         return make(tensors["weight"], tensors.get("bias"), fields)
     except MoleError as error:
         raise LayerFileError(f"{path} does not describe a usable layer: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+    except FormatError as error:
         raise LayerFileError(
-            f"{path} has a header that does not follow the format: ask its sender for another"
+            f"{path} has a header that does not follow the format ({error}): ask its sender for another"
         ) from None
 
 
@@ -120,7 +121,7 @@ def _check_form(path: Path) -> str:
 def _check_numbers(tensors: Mapping[str, Array]) -> None:
     for tensor in tensors.values():
         if tensor.dtype.name not in STORED_DTYPES:
-            raise ValueError("unexpected number type")
+            raise FormatError(f"its numbers are {tensor.dtype}")
         for start in range(0, len(tensor), ROWS_AT_ONCE):
             if not np.isfinite(tensor[start : start + ROWS_AT_ONCE]).all():
                 raise ShapeError("its numbers have a NaN or an infinity")
@@ -139,15 +140,15 @@ def _geometry_fields(geometry: LayerGeometry) -> dict[str, Any]:
     return {name: getattr(geometry, name) for name in ("stride", "padding", "dilation", "groups")}
 
 
-def _first_layer(weight: Array, bias: Array | None, fields: Mapping[str, Any]) -> FirstLayer:
+def _first_layer(weight: Array, bias: Array | None, fields: Fields) -> FirstLayer:
     return FirstLayer(
         weight=weight,
         bias=bias,
-        input_shape=fields["input_shape"],
-        stride=tuple(fields["stride"]),
-        padding=tuple((before, after) for before, after in fields["padding"]),
-        dilation=tuple(fields["dilation"]),
-        groups=fields["groups"],
+        input_shape=fields.wholes("input_shape"),
+        stride=fields.wholes("stride"),
+        padding=fields.pairs("padding"),
+        dilation=fields.wholes("dilation"),
+        groups=fields.whole("groups"),
         normalisation=_normalisation(fields),
     )
 
@@ -165,36 +166,37 @@ def _augmented_layer_fields(layer: AugmentedLayer) -> dict[str, Any]:
     }
 
 
-def _augmented_layer(weight: Array, bias: Array | None, fields: Mapping[str, Any]) -> AugmentedLayer:
-    if fields["layout"] not in LAYOUTS:
-        raise ValueError("unknown layout")
+def _augmented_layer(weight: Array, bias: Array | None, fields: Fields) -> AugmentedLayer:
+    layout = next((known for known in LAYOUTS if known == fields.text("layout")), None)
+    if layout is None:
+        raise FormatError("its layout is unknown")
     return AugmentedLayer(
         matrix=weight,
         bias=bias,
-        input_shape=fields["input_shape"],
-        output_shape=fields["output_shape"],
-        kappa=fields["kappa"],
-        layout=fields["layout"],
-        key_fingerprint=fields["key_fingerprint"],
+        input_shape=fields.wholes("input_shape"),
+        output_shape=fields.wholes("output_shape"),
+        kappa=fields.whole("kappa"),
+        layout=layout,
+        key_fingerprint=fields.text("key_fingerprint"),
         normalisation=_normalisation(fields),
-        geometry=_geometry(fields) if "kernel" in fields else None,
+        geometry=_geometry(fields) if "kernel" in fields.names() else None,
     )
 
 
-def _geometry(fields: Mapping[str, Any]) -> LayerGeometry:
-    kernel, stride, dilation = (
-        tuple(map(index, fields[name])) for name in ("kernel", "stride", "dilation")
-    )
-    padding = tuple((index(before), index(after)) for before, after in fields["padding"])
+def _geometry(fields: Fields) -> LayerGeometry:
+    kernel, stride, dilation = (fields.wholes(name) for name in ("kernel", "stride", "dilation"))
+    padding = fields.pairs("padding")
     lengths = {len(numbers) for numbers in (kernel, stride, dilation, padding)}
     if (
         len(lengths) != 1
         or len(kernel) > MAX_SPATIAL_AXES
         or min((*kernel, *stride, *dilation), default=1) < 1
     ):
-        raise ValueError("unusable geometry")
-    return LayerGeometry(kernel, stride, padding, dilation, index(fields["groups"]))
+        raise FormatError("its geometry is not that of a layer")
+    return LayerGeometry(kernel, stride, padding, dilation, fields.whole("groups", least=1))
 
 
-def _normalisation(fields: Mapping[str, Any]) -> Normalisation | None:
-    return Normalisation(fields["mean"], fields["std"]) if "mean" in fields else None
+def _normalisation(fields: Fields) -> Normalisation | None:
+    if "mean" not in fields.names():
+        return None
+    return Normalisation(fields.numbers("mean"), fields.numbers("std"))

@@ -14,14 +14,19 @@ from typing import Any
 from mole._version import __version__
 from mole.errors import DeliveryError, MoleError
 from mole.exchange.shards import Dtype, check_dtype
+from mole.foreign_text import shown
+from mole.limits import MAX_CLASSES, MAX_FEATURES, MAX_JSON_BYTES
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Shape, check_shape, shape_text
-from mole.storage.stores import Store, digest_of
+from mole.storage.stores import Store, digest_of, read_at_most
+from mole.storage.typed_json import Fields, FormatError, parse_json
 
 FORMAT, VERSION = "mole-delivery", 2
 NAME = "manifest.json"
 BLANK = "0" * 64
 _CHECKSUM = re.compile(rb'"seal": "([0-9a-f]{64})"')
+_DIGEST = re.compile("[0-9a-f]{64}")
+_NUMBERS = re.compile("(u?int|float)[0-9]{1,3}")
 CARD = "README.md"
 
 
@@ -59,9 +64,12 @@ class SplitFacts:
         }
 
     @classmethod
-    def parse(cls, fields: dict[str, Any]) -> "SplitFacts":
-        """Undo `fields`."""
-        return cls(**{("source_dtype" if name == "numbers" else name): fields[name] for name in fields})
+    def parse(cls, fields: Fields, files: int) -> "SplitFacts":
+        """Undo `fields`; there cannot be more shards than files."""
+        if not _NUMBERS.fullmatch(numbers := fields.text("numbers")):
+            raise FormatError("its field 'numbers' is not a number type")
+        shards = fields.whole("shards", most=files)
+        return cls(fields.whole("samples"), fields.whole("rows"), shards, numbers)
 
 
 @dataclass(frozen=True)
@@ -129,18 +137,18 @@ class Manifest:
         name = f"{store.label}/{NAME}"
         if NAME not in store.names():
             raise DeliveryError(f"{store.label} has no {NAME}: it is no delivery, or it is unfinished")
-        text = store.read(NAME)
+        text = read_at_most(store, NAME, MAX_JSON_BYTES)
         try:
-            content = json.loads(text)
-            form, version = content.pop("format"), content.pop("version")
-        except (ValueError, KeyError, AttributeError, RecursionError):
+            fields = parse_json(text)
+            form, version = fields.value("format"), fields.value("version")
+        except FormatError:
             raise DeliveryError(f"{name} is damaged: get the delivery again") from None
         if form != FORMAT:
             raise DeliveryError(f"{name} does not belong to a delivery")
         if version != VERSION:
             is_newer = isinstance(version, int) and version > VERSION
             raise DeliveryError(
-                f"{name} has version {version} and this program knows {VERSION}: "
+                f"{name} has version {shown(version, 9)} and this program knows {VERSION}: "
                 + ("upgrade it" if is_newer else "ask its sender for a delivery by a newer one")
             )
         checksum = _CHECKSUM.search(text)
@@ -148,31 +156,55 @@ class Manifest:
         if checksum is None or hashlib.sha256(blanked).hexdigest().encode() != checksum[1]:
             raise DeliveryError(f"{name} is damaged: its checksum does not match: get the delivery again")
         try:
-            return cls._parse(content)
-        except (KeyError, TypeError, ValueError, MoleError):
-            raise DeliveryError(f"{name} does not follow the format: ask its sender for another") from None
+            return cls._parse(fields)
+        except (FormatError, MoleError) as error:
+            raise DeliveryError(
+                f"{name} does not follow the format ({error}): ask its sender for another"
+            ) from None
 
     @classmethod
-    def _parse(cls, content: dict[str, Any]) -> "Manifest":
-        content.pop("seal")
-        check_dtype(content["dtype"])
-        if not content["splits"]:
-            raise ValueError("no split")
-        splits = {name: SplitFacts.parse(facts) for name, facts in content["splits"].items()}
-        normalisation = content.pop("normalisation")
-        classes = content.pop("classes")
+    def _parse(cls, fields: Fields) -> "Manifest":
+        known = {*cls.__dataclass_fields__, "format", "version", "seal"}
+        if unknown := fields.names() - known:
+            raise FormatError(f"it has a field '{shown(min(unknown))}', which is unknown")
+        files = {name: _file_facts(facts) for name, facts in fields.objects("files")}
+        splits = {name: SplitFacts.parse(facts, len(files)) for name, facts in fields.objects("splits")}
+        classes = fields.optional("classes", fields.texts)
+        if not splits:
+            raise FormatError("it has no split")
+        if len(classes or ()) > MAX_CLASSES:
+            raise FormatError(f"it has more than {MAX_CLASSES} classes")
         return cls(
-            **{
-                **content,
-                "input_shape": check_shape(content["input_shape"]),
-                "output_shape": check_shape(content["output_shape"]),
-                "columns": tuple(content["columns"]),
-                "splits": splits,
-                "files": {name: FileFacts(**facts) for name, facts in content["files"].items()},
-            },
-            normalisation=None if normalisation is None else Normalisation(**normalisation),
-            classes=None if classes is None else tuple(classes),
+            delivery_id=fields.text("delivery_id"),
+            key_fingerprint=fields.text("key_fingerprint"),
+            layer_fingerprint=fields.text("layer_fingerprint"),
+            input_shape=check_shape(fields.wholes("input_shape")),
+            output_shape=check_shape(fields.wholes("output_shape"), MAX_FEATURES),
+            kappa=fields.whole("kappa", least=1),
+            layout=fields.text("layout"),
+            dtype=check_dtype(fields.text("dtype")),
+            probe_error=fields.optional("probe_error", fields.number),
+            normalisation=fields.optional(
+                "normalisation", lambda name: _normalisation(fields.object(name))
+            ),
+            mode=fields.optional("mode", fields.text),
+            resize=fields.optional("resize", fields.text),
+            classes=classes,
+            columns=fields.texts("columns"),
+            splits=splits,
+            files=files,
+            tool=fields.text("tool"),
         )
+
+
+def _file_facts(fields: Fields) -> FileFacts:
+    if not _DIGEST.fullmatch(digest := fields.text("sha256")):
+        raise FormatError("its field 'sha256' is not a digest")
+    return FileFacts(bytes=fields.whole("bytes"), sha256=digest)
+
+
+def _normalisation(fields: Fields) -> Normalisation:
+    return Normalisation(fields.numbers("mean"), fields.numbers("std"))
 
 
 def dataset_card(

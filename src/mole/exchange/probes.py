@@ -61,8 +61,11 @@ class Witnesses(NamedTuple):
 
 def probe_error(probes: Probes, augmented: AugmentedLayer, encoding: Encoding) -> float:
     """Relative error of the augmented layer's features on the probes."""
-    ours = augmented.features(encoding.decode(probes.stored)).reshape(probes.features.shape)
-    return float(np.linalg.norm(ours - probes.features) / np.linalg.norm(probes.features))
+    with np.errstate(
+        over="ignore", invalid="ignore", divide="ignore"
+    ):  # what is no number is no small error
+        ours = augmented.features(encoding.decode(probes.stored)).reshape(probes.features.shape)
+        return float(np.linalg.norm(ours - probes.features) / np.linalg.norm(probes.features))
 
 
 def tolerance(
@@ -76,7 +79,8 @@ def tolerance(
     probe_rows = encoding.decode(probes.stored)
     growth = np.ones(len(rows))
     if encoding.scales is None:
-        growth = np.maximum(1, root_mean_square(rows) / root_mean_square(probe_rows.reshape(1, -1)))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            growth = np.maximum(1, root_mean_square(rows) / root_mean_square(probe_rows.reshape(1, -1)))
     scale = growth * root_mean_square(probes.features.reshape(1, -1))
     allowed: npt.NDArray[np.float64] = np.maximum(scale, root_mean_square(features))
     return max(SPREAD * error, LEAST_ERROR) * allowed
@@ -94,14 +98,17 @@ def deviation(witnesses: Witnesses, rows: Array, augmented: AugmentedLayer) -> n
     found = np.empty(witnesses.features.shape, np.float64)
     for start in range(0, len(rows), ROWS_AT_ONCE):
         part = slice(start, start + ROWS_AT_ONCE)
-        features = augmented.features(rows[part]).reshape(len(rows[part]), -1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            features = augmented.features(rows[part]).reshape(len(rows[part]), -1)
         found[part] = np.take_along_axis(features, witnesses.positions[part], axis=1)
-    return root_mean_square(found - witnesses.features)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return root_mean_square(found - witnesses.features)
 
 
 def root_mean_square(rows: Array) -> npt.NDArray[np.float64]:
     """Of each row, (n, k) to (n,)."""
-    mean: npt.NDArray[np.float64] = np.square(rows.astype(np.float64)).mean(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean: npt.NDArray[np.float64] = np.square(rows.astype(np.float64)).mean(axis=1)
     return np.sqrt(mean)
 
 

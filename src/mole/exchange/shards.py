@@ -11,10 +11,10 @@ byte of the values, is this very list.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mole.errors import DeliveryError, ParameterError
+from mole.foreign_text import shown
 from mole.scheme.morphing import narrow
 from mole.scheme.shapes import Array, Shape, element_count
 from mole.storage.checked import load_checked, write_checked
@@ -37,7 +38,6 @@ RESERVED = ROW_ID, IMAGE, LABEL = ("row_id", "image", "label")
 TENSOR_VALUES = f"{IMAGE}.list.element"
 SHAPE, SOURCE_DTYPE = b"shape", b"source_numbers"
 SCALES, SCALES_HEADER = "scales.safetensors", {"format": "mole-scales", "version": "1"}
-T = TypeVar("T")
 MIXED = "float32"  # pixels from 0 to 1: what samples of several number types have in common
 
 
@@ -46,7 +46,7 @@ def check_dtype(dtype: str) -> Dtype:
     for known in DTYPES:
         if dtype == known:
             return known
-    raise ParameterError(f"data cannot be stored as '{dtype}'", advice={"dtype": DTYPES})
+    raise ParameterError(f"data cannot be stored as '{shown(dtype)}'", advice={"dtype": DTYPES})
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class Shard(NamedTuple):
         values: stored morphed values, (b, elements).
         labels: their classes, if there are any.
         row_ids: their names.
-        extra: further columns.
+        extra: further columns, for writing.
         source_dtype: the number type that the samples had in the source; None in a shard without rows.
     """
 
@@ -132,14 +132,6 @@ class Shard(NamedTuple):
     row_ids: Sequence[str]
     extra: Mapping[str, Sequence[Any]]
     source_dtype: str | None = None
-
-
-class ShardFacts(NamedTuple):
-    """What a shard tells without its data: its rows, their ids, and the number type of their samples."""
-
-    rows: int
-    row_ids: Sequence[str]
-    source_dtype: str | None
 
 
 def shard_name(split: str, index: int, count: int) -> str:
@@ -188,67 +180,3 @@ def write_shard(shard: Shard, shape: Shape, path: Path) -> None:
         write_statistics=False,
         write_batch_size=1 << 17,  # values that go through the writer together
     )
-
-
-@dataclass(frozen=True)
-class ShardFile:
-    """A shard in its store: every reader of one asks here, and reads no more of it than it needs."""
-
-    store: Store
-    name: str
-
-    @property
-    def label(self) -> str:
-        """Its path or URL, for messages."""
-        return f"{self.store.label}/{self.name}"
-
-    def facts(self) -> ShardFacts:
-        """Its rows' ids and the number type of their samples; the morphed data is not read."""
-        ids, metadata = self._ask(
-            [ROW_ID], lambda table: (table[ROW_ID].to_pylist(), table.schema.metadata)
-        )
-        dtype = (metadata or {}).get(SOURCE_DTYPE)
-        return ShardFacts(len(ids), ids, None if dtype is None else dtype.decode())
-
-    def row_count(self) -> int:
-        """How many rows it has, from the end of the file alone."""
-        return int(self._ask([], lambda table: table.num_rows))
-
-    def row_ids(self) -> list[str]:
-        """The ids of its rows."""
-        ids: list[str] = self._ask([ROW_ID], lambda table: table[ROW_ID].to_pylist())
-        return ids
-
-    def labels(self) -> npt.NDArray[np.int64] | None:
-        """The labels of its rows; None where there are none."""
-        return self._ask([LABEL], _labels)
-
-    def read(self, shape: Shape, dtype: str) -> Shard:
-        """All of it; an error that names it if it is not what its delivery promises."""
-        return self._ask(None, lambda table: self._shard(table, shape, dtype))
-
-    def _shard(self, table: pa.Table, shape: Shape, dtype: str) -> Shard:
-        field = table.schema.field(IMAGE)
-        if tuple(json.loads((field.metadata or {}).get(SHAPE, b"[]"))) != shape:
-            raise DeliveryError(f"{self.label} does not hold tensors of shape {shape}: get it again")
-        values = table[IMAGE].combine_chunks().flatten().to_numpy()
-        values = values.reshape(len(table), element_count(shape))
-        if values.dtype.name != dtype:
-            raise DeliveryError(
-                f"{self.label} holds {values.dtype} and its manifest says {dtype}: get it again"
-            )
-        extra = {name: table[name].to_pylist() for name in table.column_names if name not in RESERVED}
-        return Shard(values, _labels(table), table[ROW_ID].to_pylist(), extra)
-
-    def _ask(self, columns: list[str] | None, question: Callable[[pa.Table], T]) -> T:
-        """What some columns tell, or all of them; a column that is not there is left out."""
-        with self.store.open(self.name) as file:
-            try:
-                # Without Arrow's threads: one that still holds a Python file when Python ends aborts it.
-                return question(pq.ParquetFile(file).read(columns, use_threads=False))
-            except (pa.ArrowException, KeyError, OSError, ValueError, TypeError, AttributeError) as error:
-                raise DeliveryError(f"{self.label} is not a readable shard: {error}") from None
-
-
-def _labels(table: pa.Table) -> npt.NDArray[np.int64] | None:
-    return table[LABEL].to_numpy().astype(np.int64) if LABEL in table.column_names else None

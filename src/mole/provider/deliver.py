@@ -21,6 +21,7 @@ from mole.exchange.layer_files import load_first_layer
 from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.manifest import Manifest
 from mole.exchange.shards import Dtype
+from mole.limits import MAX_JSON_BYTES
 from mole.progress import Progress, no_progress
 from mole.provider.class_names import what_leaves
 from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
@@ -35,7 +36,8 @@ from mole.scheme.first_layer import FirstLayer
 from mole.sources.preparation import Mode, Resize
 from mole.sources.source import BadSampleError, Source, without_labels
 from mole.storage.locations import absolute
-from mole.storage.stores import LocalStore, Store, open_store
+from mole.storage.stores import LocalStore, Store, open_store, read_at_most
+from mole.storage.typed_json import FormatError, parse_json
 
 EngineName = Literal["local", "ray"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
@@ -217,8 +219,9 @@ def _claim(store: Store, delivery_id: str) -> bool:
         return True
     if UNFINISHED in names:
         try:
-            same = json.loads(store.read(UNFINISHED)).get("delivery_id") == delivery_id
-        except (ValueError, AttributeError):
+            found = parse_json(read_at_most(store, UNFINISHED, MAX_JSON_BYTES))
+            same = found.text("delivery_id") == delivery_id
+        except FormatError:
             same = False
         if not same:
             raise DeliveryError(

@@ -20,11 +20,10 @@ from mole.exchange.layer_files import save_into
 from mole.exchange.manifest import CARD, Manifest, SplitFacts, dataset_card
 from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.probes import MAX_PROBE_ERROR, Probes, probe_error, save_probes
+from mole.exchange.shard_files import ShardFacts, ShardFile
 from mole.exchange.shards import (
     SCALES,
     Encoding,
-    ShardFacts,
-    ShardFile,
     common_dtype,
     load_encoding,
     save_encoding,

@@ -8,7 +8,8 @@ import numpy as np
 from mole.exchange.delivery import AUGMENTED
 from mole.exchange.layer_files import load_augmented_layer
 from mole.exchange.probes import POSITIONS, TELLS, Probes, Witnesses, root_mean_square, tolerance
-from mole.exchange.shards import LEVELS, Encoding, ShardFacts, ShardFile
+from mole.exchange.shard_files import ShardFacts, ShardFile
+from mole.exchange.shards import LEVELS, Encoding
 from mole.provider.keys import MorphKey
 from mole.provider.plan import ShardJob
 from mole.provider.shard_maker import ShardMaker

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import ParameterError, ShapeError
+from mole.limits import MAX_ELEMENTS, MAX_FEATURES
 from mole.scheme.convolution import Convolution, add_bias
 from mole.scheme.first_layer import FirstLayer, LayerGeometry
 from mole.scheme.layouts import Indices, Layout, LayoutName
@@ -62,8 +63,8 @@ class AugmentedLayer:
     geometry: LayerGeometry | None = None
 
     def __post_init__(self) -> None:
-        for name in ("input_shape", "output_shape"):
-            object.__setattr__(self, name, check_shape(getattr(self, name)))
+        for name, most in (("input_shape", MAX_ELEMENTS), ("output_shape", MAX_FEATURES)):
+            object.__setattr__(self, name, check_shape(getattr(self, name), most))
         Layout.of(self.layout, self.input_shape, self.kappa)  # refuses a kappa or a layout that cannot be
         expected = (element_count(self.input_shape), element_count(self.output_shape))
         if self.matrix.shape != expected:

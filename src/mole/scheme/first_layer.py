@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import ShapeError, UnsupportedLayerError
+from mole.limits import MAX_ELEMENTS, MAX_FEATURES, MAX_GATHERED, MAX_STEP
 from mole.scheme.normalisation import Normalisation, plain_data
-from mole.scheme.shapes import MAX_ELEMENTS, Array, Shape, check_shape, element_count
+from mole.scheme.shapes import Array, Shape, check_shape, element_count
 
 MAX_SPATIAL_AXES = 3
 Padding = tuple[tuple[int, int], ...]
@@ -280,15 +281,26 @@ def _convolution_problems(layer: FirstLayer, axes: int) -> list[str]:
             f"it takes {layer.weight.shape[1] * layer.groups} input channels "
             f"and a sample has {layer.input_channels}"
         )
-    if min((*layer.stride, *layer.dilation), default=1) < 1:
-        problems.append("stride and dilation must be at least 1")
+    steps = (*layer.stride, *layer.dilation)
+    if min(steps, default=1) < 1 or max(steps, default=1) > MAX_STEP:
+        problems.append(f"stride and dilation must be at least 1; more than {MAX_STEP} is too large")
     if min((side for pair in layer.padding for side in pair), default=0) < 0:
         problems.append("padding must not be negative")
-    if problems:
-        return problems
+    return problems or _size_problems(layer)
+
+
+def _size_problems(layer: FirstLayer) -> list[str]:
+    """What a convolution would have to make that is too large, found before any of it is made."""
     if min(layer.output_grid) < 1:
-        problems.append(f"its kernel {layer.kernel} is larger than its padded input {layer.grid}")
+        return [f"its kernel {layer.kernel} is larger than its padded input {layer.grid}"]
     padded = [side + sum(pair) for side, pair in zip(layer.grid, layer.padding, strict=True)]
     if math.prod(padded) * layer.input_channels > MAX_ELEMENTS:
-        problems.append(f"its padding makes an input of {padded}, which is too large")
-    return problems
+        return [f"its padding makes an input of {padded}, which is too large"]
+    positions, taps = element_count(layer.output_grid), element_count(layer.kernel) * layer.input_channels
+    if positions * layer.channels > MAX_FEATURES:
+        return [f"its features are {layer.output_shape}, more than {MAX_FEATURES} numbers"]
+    if max(positions, layer.channels) * taps > MAX_GATHERED:
+        return [
+            f"its kernel {layer.kernel} on {layer.grid} makes more than {MAX_GATHERED} products a channel"
+        ]
+    return []

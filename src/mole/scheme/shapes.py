@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import ParameterError, ShapeError
+from mole.foreign_text import shown
+from mole.limits import MAX_ELEMENTS
 
-MAX_ELEMENTS = 1 << 31  # of a sample: far beyond what can be morphed, and quick to factor
+MAX_AXES = 8
 
 Array = npt.NDArray[np.floating[Any]]
 FloatType = np.dtype[np.floating[Any]]
@@ -38,7 +40,7 @@ def shape_text(shape: Shape) -> str:
     return "x".join(map(str, shape))
 
 
-def check_shape(shape: Shape) -> Shape:
+def check_shape(shape: Shape, most: int = MAX_ELEMENTS) -> Shape:
     """The same shape as a tuple of plain ints, or an error when it cannot be a sample's shape.
 
     >>> check_shape([1, 28, 28])
@@ -49,14 +51,15 @@ def check_shape(shape: Shape) -> Shape:
         usable = all(side == given for side, given in zip(checked, shape, strict=True))
     except (TypeError, ValueError, OverflowError):
         raise ParameterError(
-            f"input shape {shape!r} is not a shape: give whole numbers such as (3, 32, 32)"
+            f"input shape {shown(repr(shape))} is not a shape: give whole numbers such as (3, 32, 32)"
         ) from None
-    if not usable or not checked or min(checked) < 1:
+    if not usable or not 1 <= len(checked) <= MAX_AXES or min(checked) < 1:
         raise ParameterError(
-            f"input shape {shape!r} cannot be used: give positive whole numbers such as (3, 32, 32)"
+            f"input shape {shown(repr(shape))} cannot be used: "
+            "give positive whole numbers such as (3, 32, 32)"
         )
-    if element_count(checked) > MAX_ELEMENTS:
-        raise ParameterError(f"input shape {checked[:8]} has more than {MAX_ELEMENTS} elements")
+    if element_count(checked) > most:
+        raise ParameterError(f"a shape of {shown(shape_text(checked))} has more than {most} elements")
     return checked
 
 

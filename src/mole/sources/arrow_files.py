@@ -4,26 +4,27 @@ Neither is loaded into memory: a column is unpacked to a temporary file when it 
 file itself is mapped.
 """
 
-import json
 import mmap
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import Lock
+from typing import Any, NoReturn
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from mole.errors import SourceError
+from mole.foreign_text import shown
+from mole.limits import MAX_JSON_BYTES, most_unpacked
 from mole.sources.source import Source
 from mole.sources.tables import table_source
+from mole.storage.arrow_reading import UNREADABLE, Parquet, SizeError, map_file, stream_batches
 from mole.storage.atomic import reason_of
 from mole.storage.locations import FileMark, Location, fingerprint
+from mole.storage.typed_json import FormatError, is_text, parse_json
 
 SUFFIX = ".parquet"
 DICT, STATE = "dataset_dict.json", "state.json"
-ROWS_AT_ONCE = 64
-READ_BYTES = 1 << 20  # at a time, however large the row groups are
 
 
 def open_parquet(place: Location, files: Mapping[str, FileMark]) -> Source:
@@ -58,9 +59,9 @@ class ParquetTable:
         self._label = label
         self._columns: dict[str, pa.ChunkedArray] = {}
         self._lock = Lock()
-        schemas, rows = zip(*(_schema_and_rows(file) for file in self._files), strict=True)
+        schemas, rows, sizes = zip(*(_footer(file) for file in self._files), strict=True)
         self.schema: pa.Schema = schemas[0]
-        self.num_rows = sum(rows)
+        self.num_rows, self._most = sum(rows), most_unpacked(sum(sizes))
         if not all(schema.equals(self.schema) for schema in schemas):
             raise SourceError(f"{label}: its files have different columns: give files of one data set")
 
@@ -75,32 +76,44 @@ class ParquetTable:
         with self._lock:
             if name not in self._columns:
                 schema = pa.schema([self.schema.field(name)])
-                self._columns[name] = mapped(self._batches(name), schema, self._label)[name]
+                column = mapped(self._batches(name), schema, self._label)[name]
+                if len(column) != self.num_rows:
+                    raise SourceError(f"{self._label} has fewer rows than it says: get it again")
+                self._columns[name] = column
             return self._columns[name]
 
     def _batches(self, name: str) -> Iterator[pa.RecordBatch]:
+        unpacked = 0
         for file in self._files:
             with file.open() as opened:
                 try:
-                    table = pq.ParquetFile(opened, buffer_size=READ_BYTES)
-                    for batch in table.iter_batches(ROWS_AT_ONCE, columns=[name], use_threads=False):
-                        yield batch.select([name])  # pyarrow takes 'image' for 'image.id', too
-                except (pa.ArrowException, OSError):
-                    raise _unreadable(file) from None
+                    for batch in Parquet(opened).batches(name):
+                        unpacked += batch.nbytes
+                        if unpacked > self._most:
+                            raise SizeError(f"unpacks to more than {self._most} bytes")
+                        yield batch
+                except UNREADABLE as error:
+                    _refuse(file, error)
 
 
-def _schema_and_rows(file: Location) -> tuple[pa.Schema, int]:
-    """The columns of a Parquet file and the number of its rows, from its footer."""
+def _footer(file: Location) -> tuple[pa.Schema, int, int]:
+    """The columns of a Parquet file, the number of its rows, and its bytes."""
     try:
         with file.open() as opened:
-            table = pq.ParquetFile(opened)
-            return table.schema_arrow, table.metadata.num_rows
-    except (pa.ArrowException, OSError):
-        raise _unreadable(file) from None
+            table = Parquet(opened)
+            table.check_rows(least_bytes=1)
+            return table.schema, table.rows, table.size
+    except UNREADABLE as error:
+        _refuse(file, error)
 
 
-def _unreadable(file: Location) -> SourceError:
-    return SourceError(f"{file.label} is not a readable Parquet file, or it is cut off: get it again")
+def _refuse(file: Location, error: Exception, kind: str = "Parquet") -> NoReturn:
+    """Say of a file what is wrong with it."""
+    if isinstance(error, SizeError):
+        raise SourceError(f"{file.label} {error}: save it again, unpacked") from None
+    raise SourceError(
+        f"{file.label} is not a readable {kind} file, or it is cut off: get it again"
+    ) from None
 
 
 def _split_of(path: str) -> str:
@@ -119,7 +132,7 @@ def _table(folder: Location, split: str, paths: Sequence[str]) -> pa.Table:
         return pa.concat_tables([_read(folder.child(path)) for path in paths])
     except pa.ArrowException:
         raise SourceError(
-            f"{folder.label} ({split}): its files have different columns: save the data set again"
+            f"{folder.label} ({shown(split)}): its files have different columns: save the data set again"
         ) from None
 
 
@@ -130,28 +143,33 @@ def _data_files(state: Location, where: str) -> list[str]:
 
 def _listed(place: Location, key: str) -> list[str]:
     """Names that a JSON file lists: plain strings, or objects with a file name."""
-    content = place.read()
     try:
-        entries = json.loads(content)[key]
-        names = [entry["filename"] if isinstance(entry, dict) else entry for entry in entries]
-        if not all(isinstance(name, str) and "/" not in name for name in names):
-            raise ValueError
-    except (KeyError, TypeError, ValueError):
+        entries: list[Any] = parse_json(place.start(MAX_JSON_BYTES + 1)).value(key)
+        found: list[Any] = [
+            entry.get("filename") if isinstance(entry, dict) else entry for entry in entries
+        ]
+        if not all(is_text(name) and "/" not in name for name in found):
+            raise FormatError("its names are not those of files")
+    except (FormatError, TypeError):
         raise SourceError(f"{place.label} is damaged: save the data set again") from None
-    return names
+    return list(map(str, found))
 
 
 def _read(place: Location) -> pa.Table:
-    """A table in Arrow's stream format: mapped, not loaded; a remote one is copied to disk first."""
+    """A table in Arrow's stream format: mapped, not loaded; a remote one is copied to disk first.
+
+    Every batch is validated before anything looks at its values. Images themselves are not read for that.
+    """
+    size = place.mark().size
     try:
         if place.is_local:
-            return pa.ipc.open_stream(pa.memory_map(place.path)).read_all()
-        with place.open() as opened, pa.ipc.open_stream(opened) as stream:
-            return mapped(stream, stream.schema, place.label)
-    except (pa.ArrowException, OSError):
-        raise SourceError(
-            f"{place.label} is not a readable Arrow file, or it is cut off: get it again"
-        ) from None
+            schema, batches = stream_batches(map_file(place.path), size)
+            return pa.Table.from_batches(list(batches), schema)
+        with place.open() as opened:
+            schema, batches = stream_batches(opened, size)
+            return mapped(batches, schema, place.label)
+    except UNREADABLE as error:
+        _refuse(place, error, "Arrow")
 
 
 def mapped(batches: Iterable[pa.RecordBatch], schema: pa.Schema, label: str) -> pa.Table:
@@ -168,7 +186,8 @@ def mapped(batches: Iterable[pa.RecordBatch], schema: pa.Schema, label: str) -> 
                     writer.write_batch(batch)
             file.flush()
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
+        _, written = stream_batches(pa.py_buffer(content))
+        return pa.Table.from_batches(list(written), schema)
     except OSError as error:
         raise SourceError(
             f"{label} cannot be unpacked into {tempfile.gettempdir()}: {reason_of(error)}; "

@@ -1,20 +1,25 @@
-"""CIFAR's Python batches: pickles, read without running what a pickle could run."""
+"""CIFAR's Python batches: pickles of arrays, read without calling anything that a pickle names."""
 
-import _codecs
-import io
-import pickle
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mole.errors import SourceError
+from mole.sources.inert_pickle import Call, Name, PickleError, read_pickle
 from mole.sources.source import Source, array_split
 from mole.storage.locations import FileMark, Location, fingerprint
 
 ELEMENTS = 3 * 32 * 32
+
+# What pickles of arrays name, in NumPy's older and newer words.
+_ARRAYS = {Name(f"numpy.{core}.multiarray", "_reconstruct") for core in ("core", "_core")}
+_DTYPE, _ENCODE = Name("numpy", "dtype"), Name("_codecs", "encode")
+_KNOWN = {*_ARRAYS, _DTYPE, _ENCODE, Name("numpy", "ndarray")}
+_NUMBERS = {"u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8"}
 
 _BATCH = re.compile(r"^(data_batch_\d+|test_batch|train|test)$")
 _META = re.compile(r"^(batches\.meta|meta)$")
@@ -58,50 +63,79 @@ def open_cifar(folder: Location, files: Iterable[str]) -> Source:
 
 
 def _batch(place: Location, content: bytes) -> Batch:
-    batch = _unpickled(place, content)
     try:
-        labels = np.asarray(batch.get("labels", batch.get("fine_labels")))
-        pixels = np.asarray(batch["data"])
+        batch = _entries(content)
+        labels = _labels(batch["labels"] if "labels" in batch else batch["fine_labels"])
+        pixels = _array(batch["data"])
         if pixels.dtype != np.uint8 or pixels.shape != (len(labels), ELEMENTS):
-            raise ValueError
-    except (KeyError, TypeError, ValueError):
+            raise PickleError("its array has another shape")
+    except (KeyError, PickleError):
         raise _not_a_batch(place) from None
     return Batch(pixels, labels)
 
 
 def _class_names(place: Location, content: bytes) -> tuple[str, ...] | None:
-    meta = _unpickled(place, content)
-    names = meta.get("label_names", meta.get("fine_label_names"))
-    return tuple(map(str, names)) if isinstance(names, list) else None
-
-
-def _unpickled(place: Location, content: bytes) -> dict[str, Any]:
     try:
-        unpickled = _ArraysOnly(io.BytesIO(content), encoding="latin1").load()
-    except Exception:  # a pickle can fail in any way
+        meta = _entries(content)
+    except PickleError:
         raise _not_a_batch(place) from None
-    if not isinstance(unpickled, dict):
-        raise _not_a_batch(place)
-    return unpickled
+    names = meta.get("label_names", meta.get("fine_label_names"))
+    is_text = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return tuple(names) if names and is_text else None
+
+
+def _entries(content: bytes) -> dict[Any, Any]:
+    entries = read_pickle(content, _KNOWN)
+    if not isinstance(entries, dict):
+        raise PickleError("it is no dictionary")
+    return entries
+
+
+def _labels(value: Any) -> npt.NDArray[Any]:
+    """Labels from a list of whole numbers, or from an array."""
+    if isinstance(value, Call):
+        return _array(value)
+    if not isinstance(value, list) or not all(type(label) is int for label in value):
+        raise PickleError("its labels are no whole numbers")
+    try:
+        return np.array(value, dtype=np.int64)
+    except OverflowError:
+        raise PickleError("its labels are too large") from None
+
+
+def _array(value: Any) -> npt.NDArray[Any]:
+    """The array that a pickle describes, made from its bytes: whole numbers only, and as many as it has."""
+    match value:
+        case Call(name=name, state=(int(), tuple(shape), dtype, bool(is_fortran), stored)) if (
+            name in _ARRAYS
+        ):
+            content, kind = _bytes(stored), _number_type(dtype)
+        case _:
+            raise PickleError("it has something else where an array should be")
+    sides = [side for side in shape if isinstance(side, int) and side >= 0]
+    if len(sides) != len(shape) or math.prod(sides) * kind.itemsize != len(content):
+        raise PickleError("its array has another size than its bytes")
+    return np.frombuffer(content, kind).reshape(sides, order="F" if is_fortran else "C")
+
+
+def _number_type(value: Any) -> np.dtype[Any]:
+    match value:
+        case Call(name=name, arguments=(str(code), *_), state=(int(), str(order), *_)) if name == _DTYPE:
+            if code.lstrip("|<>=") in _NUMBERS and order in ("|", "<", ">"):
+                return np.dtype(order + code.lstrip("|<>="))
+    raise PickleError("its array is not of whole numbers")
+
+
+def _bytes(value: Any) -> bytes:
+    """Bytes, which Python 2 wrote as text, and Python 3 as text to encode."""
+    match value:
+        case Call(name=name, arguments=(str(text), str())) if name == _ENCODE:
+            value = text
+    try:
+        return value.encode("latin-1") if isinstance(value, str) else bytes(memoryview(value))
+    except (TypeError, UnicodeEncodeError):
+        raise PickleError("its array has no bytes") from None
 
 
 def _not_a_batch(place: Location) -> SourceError:
     return SourceError(f"{place.label} is not one of CIFAR's files, or it is cut off: get it again")
-
-
-class _ArraysOnly(pickle.Unpickler):
-    """Reads pickles of plain arrays, and refuses everything that could run code."""
-
-    # By what pickles call them: looked up here, so that nothing is imported because a pickle says so.
-    _ALLOWED: Mapping[tuple[str, str], Any] = {
-        ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
-        ("numpy._core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
-        ("numpy", "ndarray"): np.ndarray,
-        ("numpy", "dtype"): np.dtype,
-        ("_codecs", "encode"): _codecs.encode,
-    }
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in self._ALLOWED:
-            raise pickle.UnpicklingError(f"{module}.{name} has no place in a CIFAR batch")
-        return self._ALLOWED[module, name]

@@ -14,6 +14,7 @@ import numpy as np
 from mole.errors import MissingExtraError, SourceError
 from mole.sources.image_folder import Files, arrange, file_names
 from mole.sources.images import SUFFIXES as IMAGE_SUFFIXES
+from mole.sources.images import decoder_reason
 from mole.sources.source import BadSampleError, Labels, Sample, Source
 from mole.storage.locations import FileMark, Location, fingerprint
 
@@ -44,9 +45,8 @@ class FrameSplit:
             label = _at(self.folder, path).label
             raise BadSampleError(self.name_of(index), error.message.removeprefix(f"{label} ")) from None
         except Exception as error:  # a decoder can fail in any way on a damaged file
-            reason = " ".join(str(error).split()) or type(error).__name__
             raise BadSampleError(
-                self.name_of(index), f"it is not a readable DICOM image ({reason})"
+                self.name_of(index), f"it is not a readable DICOM image ({decoder_reason(error)})"
             ) from None
         return Sample(pixels, "hw" if pixels.ndim == 2 else "hwc")
 
@@ -78,7 +78,7 @@ def open_dicom(place: Location, files: Mapping[str, FileMark]) -> Source:
     """One DICOM file, or those of a folder; files without images, such as reports, are left out."""
     count_frames = _pydicom(place).count_frames
     with ThreadPoolExecutor(READERS) as readers:
-        counts = readers.map(lambda path: count_frames(_at(place, path)), files)
+        counts = readers.map(lambda path: count_frames(_at(place, path), files[path].size), files)
         frames = {path: count for path, count in zip(files, counts, strict=True) if count}
     if not frames:
         raise SourceError(f"{place.label} has DICOM files without images: is it the right one?")

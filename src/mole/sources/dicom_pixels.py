@@ -3,6 +3,7 @@
 All that needs pydicom is here.
 """
 
+import zlib
 from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
@@ -14,22 +15,41 @@ from pydicom.pixels.processing import apply_color_lut, apply_modality_lut, apply
 from pydicom.pixels.utils import pixel_array
 from pydicom.uid import UID
 
+from mole.errors import SourceError
+from mole.limits import LEAST_FRAME_BYTES, MAX_FRAMES, most_unpacked
+from mole.sources.images import check_pixel_count
 from mole.storage.locations import Location
 
 Pixels = npt.NDArray[np.uint8]
 Values = npt.NDArray[Any]
 
+# A file's first part begins after the preamble, its mark and its own length; that it is packed as a
+# whole stands there under this name.
+FIRST_PART, LONGEST_FIRST_PART, DEFLATED = 144, 4096, b"1.2.840.10008.1.2.1.99"
 # Where files with many frames keep what others have at the top of their header.
 _FRAME_SEQUENCES = ("PixelValueTransformationSequence", "FrameVOILUTSequence")
 
 
-def count_frames(place: Location) -> int:
-    """Number of frames in a file: 0 if it is of a kind without images.
+def count_frames(place: Location, size: int) -> int:
+    """Number of frames in a file of so many bytes: 0 if it is of a kind without images.
 
     A file that cannot be understood counts as one frame, so that reading it tells what is wrong.
+
+    Raises:
+        SourceError: if it says that it has more frames than it can hold.
     """
+    frames = _frames_said(place)
+    if frames > min(MAX_FRAMES, max(1, size // LEAST_FRAME_BYTES)):
+        raise SourceError(
+            f"{place.label} says that it has {frames} frames, in {size} bytes: it is damaged, get it again"
+        )
+    return frames
+
+
+def _frames_said(place: Location) -> int:
     try:
         with place.open() as file:
+            check_deflated(file)
             header = dcmread(
                 file, stop_before_pixels=True, specific_tags=["NumberOfFrames", "Rows", "SOPClassUID"]
             )
@@ -43,10 +63,12 @@ def count_frames(place: Location) -> int:
 
 def decode(file: IO[bytes], frame: int) -> Pixels:
     """One frame of a file; a decoder may raise anything about a damaged one."""
+    check_deflated(file)
     try:
         header = dcmread(file, stop_before_pixels=True)
     except InvalidDicomError:
         raise ValueError("it does not begin as DICOM files do") from None
+    check_pixel_count(int(header.get("Rows") or 0), int(header.get("Columns") or 0))
     file.seek(0)
     syntax = header.file_meta.get("TransferSyntaxUID")
     if syntax is None:
@@ -55,6 +77,25 @@ def decode(file: IO[bytes], frame: int) -> Pixels:
     reads_one = int(header.get("NumberOfFrames") or 1) > 1 and not syntax.is_deflated
     stored = pixel_array(cast(BinaryIO, file) if reads_one else dcmread(file), index=frame)
     return displayed(stored, header, frame)
+
+
+def check_deflated(file: IO[bytes]) -> None:
+    """Refuse a file that is packed as a whole and unpacks to far more than images do; back to its start.
+
+    pydicom unpacks such a file in one go, whatever comes of it. Its name for that stands in the first part
+    of the header, which is never packed and tells its own length.
+    """
+    start = file.read(LONGEST_FIRST_PART)
+    if DEFLATED in start:
+        length = int.from_bytes(start[FIRST_PART - 4 : FIRST_PART], "little")
+        size = file.seek(0, 2)
+        file.seek(FIRST_PART + length)
+        unpacker, left = zlib.decompressobj(-zlib.MAX_WBITS), most_unpacked(size)
+        while left > 0 and (block := unpacker.unconsumed_tail or file.read(1 << 16)):
+            left -= len(unpacker.decompress(block, 1 << 20))
+        if left <= 0:
+            raise ValueError("it unpacks to far more than images do")
+    file.seek(0)
 
 
 def displayed(stored: Values, header: Dataset, frame: int) -> Pixels:

@@ -1,6 +1,8 @@
 """MNIST's idx files, gzipped or not."""
 
 import gzip
+import io
+import math
 import re
 import struct
 import zlib
@@ -10,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import SourceError
+from mole.limits import most_unpacked
 from mole.sources.source import ArraySplit, Source, array_split
 from mole.storage.locations import FileMark, Location, fingerprint
 
@@ -51,13 +54,15 @@ def _split(found: Mapping[tuple[str, str], tuple[Location, bytes]], split: str) 
 def _array(place: Location, content: bytes) -> npt.NDArray[np.uint8]:
     """The array in one idx file of bytes."""
     try:
-        if content[:2] == b"\x1f\x8b":
-            content = gzip.decompress(content)
-        zero, kind, axes = struct.unpack_from(">HBB", content)
-        shape = struct.unpack_from(f">{axes}I", content, 4)
-        values = np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * axes)
-        if zero != 0 or kind != BYTES or not axes:
-            raise ValueError
+        packed = content[:2] == b"\x1f\x8b"
+        file = io.BytesIO(content)
+        with gzip.GzipFile(fileobj=file) if packed else file as opened:
+            zero, kind, axes = struct.unpack(">HBB", opened.read(4))
+            shape = struct.unpack(f">{axes}I", opened.read(4 * axes))
+            elements = math.prod(shape)
+            if zero != 0 or kind != BYTES or not axes or elements > most_unpacked(len(content)):
+                raise ValueError
+            values = np.frombuffer(opened.read(elements + 1), dtype=np.uint8)  # one more would be too many
         return values.reshape(shape)
     except (struct.error, zlib.error, ValueError, OSError, EOFError):
         raise SourceError(

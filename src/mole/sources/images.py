@@ -1,20 +1,33 @@
 """Image files to pixels, with Pillow. Nothing but pixels comes out: no EXIF, no names, no comments."""
 
 import io
+import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from mole.foreign_text import shown
+from mole.limits import MAX_PIXELS
 from mole.sources.source import Sample
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
+# What Pillow may take them for, whatever they are named: it knows some fifty formats, and hands one of
+# them, PostScript, to another program. A JPEG may turn out to be a camera's MPO.
+FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP")
 # Images too, but of kinds that are not read here: they must not vanish without a word.
 OTHER_SUFFIXES = (
     ".gif", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".j2k", ".jfif", ".jpe", ".ppm", ".pgm", ".pbm",
     ".pnm", ".tga", ".psd", ".exr", ".hdr", ".dng", ".cr2", ".nef", ".arw", ".nii", ".svs",
 )  # fmt: skip
+
+
+# Pillow warns of large images in its own words, before anything here can look at the size.
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+
+
+TOO_LARGE = f"it has more than {MAX_PIXELS >> 20} million pixels: cut it into parts, or make it smaller"
 
 
 class ImageError(ValueError):
@@ -28,16 +41,33 @@ def decode_image(content: bytes) -> Sample:
         ImageError: if it is not an image, damaged, or more than one image.
     """
     try:
-        with Image.open(io.BytesIO(content)) as image:
+        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+            check_pixel_count(*image.size)
             _check_single(image)
             return _sample(ImageOps.exif_transpose(image))
     except ImageError:
         raise
     except UnidentifiedImageError:
         raise ImageError("it is not an image that can be read, or it is damaged") from None
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise ImageError(TOO_LARGE) from None
     except Exception as error:  # a decoder can fail in any way on a damaged file
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise ImageError(f"it is not a readable image ({reason})") from None
+        raise ImageError(f"it is not a readable image ({decoder_reason(error)})") from None
+
+
+def check_pixel_count(width: int, height: int) -> None:
+    """Refuse an image that says it is larger than any is, before room is made for it.
+
+    Raises:
+        ImageError: with how large it may be.
+    """
+    if width * height > MAX_PIXELS:
+        raise ImageError(TOO_LARGE)
+
+
+def decoder_reason(error: Exception) -> str:
+    """What a decoder said of a damaged file, in one line; its words may be the file's."""
+    return shown(" ".join(str(error).split()) or type(error).__name__, 160)
 
 
 def _check_single(image: Image.Image) -> None:

@@ -1,7 +1,9 @@
 """NumPy's own files: .npz with named arrays, and .npy with one array."""
 
 import io
+import math
 import re
+import zipfile
 from collections.abc import Mapping
 from typing import IO, Any, Literal
 
@@ -9,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import SourceError
+from mole.foreign_text import listed
+from mole.limits import most_unpacked
 from mole.sources.source import Source, array_split
 from mole.storage.locations import Location, fingerprint
 
@@ -59,16 +63,55 @@ def open_npy(place: Location) -> Source:
 def _load(place: Location, kind: str, file: str | IO[bytes], mmap_mode: Literal["r"] | None = None) -> Any:
     """An array, or a dictionary of them."""
     try:
+        _check_unpacked(file, place)
         loaded = np.load(file, mmap_mode=mmap_mode, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return loaded
         with loaded:
             return {name: loaded[name] for name in loaded.files}
+    except SourceError:
+        raise
     except Exception:  # a damaged zip file can fail in any way, and NumPy's advice is to load it unsafely
         raise SourceError(
             f"{place.label} is not a readable {kind} file of numbers: it is damaged, cut off, or has "
             "arrays of objects, which must be saved as numbers"
         ) from None
+
+
+def _check_unpacked(file: str | IO[bytes], place: Location) -> None:
+    """Refuse a zip file whose arrays unpack to more than images do, or say that they are larger."""
+    is_packed = zipfile.is_zipfile(file)
+    if not isinstance(file, str):
+        file.seek(0)
+    if not is_packed:
+        return
+    with zipfile.ZipFile(file) as packed:
+        most = most_unpacked(sum(entry.compress_size for entry in packed.infolist()))
+        unpacked = 0
+        for entry in packed.infolist():
+            with packed.open(entry) as array:
+                unpacked += max(entry.file_size, _array_bytes(array))
+    if unpacked > most:
+        raise SourceError(
+            f"{place.label} unpacks to {unpacked} bytes, far more than images do: save it unpacked"
+        )
+    if not isinstance(file, str):
+        file.seek(0)
+
+
+def _array_bytes(file: IO[bytes]) -> int:
+    """How many bytes an array says it has; 0 for what is no array."""
+    try:
+        version = np.lib.format.read_magic(file)
+        read = (
+            np.lib.format.read_array_header_1_0
+            if version == (1, 0)
+            else np.lib.format.read_array_header_2_0
+        )
+        shape, _, dtype = read(file)
+    except ValueError:
+        return 0
+    return math.prod(map(int, shape)) * dtype.itemsize
 
 
 def _arrays_of(role: str, arrays: Mapping[str, npt.NDArray[Any]], place: Location) -> dict[str, Any]:
@@ -82,7 +125,7 @@ def _arrays_of(role: str, arrays: Mapping[str, npt.NDArray[Any]], place: Locatio
         ]
         if len(chosen) > 1:
             raise SourceError(
-                f"{place.label}: {' and '.join(chosen)} could both be the {role} of split '{split}': "
+                f"{place.label}: {listed(chosen)} could each be the {role} of split '{split}': "
                 f"name one of them {'x' if role == IMAGES else 'y'}_{split}"
             )
         if chosen:

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import Advice, SourceError
+from mole.foreign_text import shown
+from mole.limits import MAX_CLASSES
 
 Labels = npt.NDArray[np.int64]
 CHANNELS = (1, 3, 4)
@@ -103,10 +105,20 @@ def check_source(source: Source, path: str) -> Source:
     for name, split in source.splits.items():
         if split.labels is not None and len(split.labels) != len(split):
             raise SourceError(
-                f"{path}: split '{name}' has {len(split)} samples and {len(split.labels)} labels: "
+                f"{path}: split '{shown(name)}' has {len(split)} samples and {len(split.labels)} labels: "
                 "give one label per sample"
             )
+        if split.labels is not None and len(split) and not _are_classes(split.labels):
+            raise SourceError(
+                f"{path}: split '{shown(name)}' has labels from {split.labels.min()} to "
+                f"{split.labels.max()}: number the classes from 0, at most {MAX_CLASSES}"
+            )
     return replace(source, splits={name: split for name, split in source.splits.items() if len(split)})
+
+
+def _are_classes(labels: Labels) -> bool:
+    """Whether labels can number classes; a few below zero stand for 'none' in some data sets."""
+    return bool(-MAX_CLASSES < labels.min() <= labels.max() < MAX_CLASSES)
 
 
 def without_labels(source: Source) -> Source:

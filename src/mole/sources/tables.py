@@ -1,6 +1,5 @@
 """Tables with a column of images, as splits: what Parquet files and saved data sets hold."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,8 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from mole.errors import SourceError
+from mole.foreign_text import listed, shown
 from mole.sources.images import ImageError, decode_image
 from mole.sources.source import BadSampleError, Labels, Sample, Source, Split, guess_axes
+from mole.storage.arrow_reading import UNREADABLE
+from mole.storage.typed_json import FormatError, parse_json
 
 LABELS = ("label", "labels", "fine_label", "class", "target")
 IMAGES = ("image", "img", "images", "pixels", "x")
@@ -75,6 +77,8 @@ class TableSplit:
             return _sample(self.table[self.image][index])
         except ImageError as error:
             raise BadSampleError(self.name_of(index), str(error)) from None
+        except UNREADABLE as error:
+            raise BadSampleError(self.name_of(index), f"it is damaged ({shown(error)})") from None
 
     def name_of(self, index: int) -> str:
         """Which row of which file."""
@@ -109,9 +113,9 @@ def table_split(table: Table, where: str) -> TableSplit:
 def class_names(schema: pa.Schema, label: str | None) -> tuple[str, ...] | None:
     """Names of the classes, where Hugging Face wrote them into the schema."""
     try:
-        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
-        return tuple(map(str, features[label]["names"]))
-    except (KeyError, ValueError, TypeError):
+        about = parse_json((schema.metadata or {}).get(b"huggingface", b""))
+        return about.object("info").object("features").object(label or "").texts("names")
+    except FormatError:
         return None
 
 
@@ -122,8 +126,7 @@ def _image_column(schema: pa.Schema, where: str) -> str:
         raise SourceError(f"{where} has no column of images: give image files as bytes, or tensors")
     if not named and len(found) > 1:
         raise SourceError(
-            f"{where} has several columns that could be images ({', '.join(found)}): "
-            "name one of them 'image'"
+            f"{where} has several columns that could be images ({listed(found)}): name one of them 'image'"
         )
     return str((named or found)[0])
 

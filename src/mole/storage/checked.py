@@ -22,9 +22,11 @@ from safetensors.numpy import load_file, save_file
 
 from mole.errors import LayerFileError
 from mole.storage.atomic import new_file, reason_of
+from mole.storage.typed_json import FormatError, parse_json
 
 Array = npt.NDArray[Any]
 MAX_HEADER_BYTES = 1 << 20
+METADATA = "__metadata__"
 BLANK = "0" * 64
 
 _DIGEST = re.compile(rb'"sha256":"([0-9a-f]{64})"')
@@ -62,15 +64,18 @@ def read_metadata(path: Path) -> dict[str, str]:
     """The metadata of a safetensors file, unchecked: {} where it has none."""
     try:
         with path.open("rb") as file:
-            header = json.loads(_header(file.read(8 + MAX_HEADER_BYTES), path)[8:])
+            header = parse_json(_header(file.read(8 + MAX_HEADER_BYTES), path)[8:])
     except OSError as error:
         raise LayerFileError(f"{path} cannot be read: {reason_of(error)}") from None
-    except (ValueError, RecursionError):
+    except FormatError:
         raise _damaged(path) from None
-    metadata = header.get("__metadata__", {}) if isinstance(header, dict) else {}
-    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise _damaged(path)
-    return metadata
+    if METADATA not in header.names():
+        return {}
+    try:
+        entries = header.object(METADATA)
+        return {name: entries.text(name) for name in sorted(entries.names())}
+    except FormatError:
+        raise _damaged(path) from None
 
 
 def load_checked(path: Path) -> tuple[dict[str, Array], dict[str, str]]:

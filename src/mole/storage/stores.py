@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
 from mole.errors import DeliveryError
+from mole.foreign_text import shown
 from mole.storage.atomic import TEMPORARY, reason_of
 from mole.storage.locations import Location, is_local, local_path
 from mole.storage.locks import LOCK, folder_lock, remote_lock
@@ -104,7 +105,9 @@ class FolderStore:
         """Where a file lies; never outside the store, because names also come from others' manifests."""
         path = PurePosixPath(name)
         if not path.parts or path.is_absolute() or ".." in path.parts:
-            raise DeliveryError(f"{self.label} cannot hold a file named '{name}': use a name inside it")
+            raise DeliveryError(
+                f"{self.label} cannot hold a file named '{shown(name)}': use a name inside it"
+            )
         return self._place.child(f"{self._place.path}/{name}")
 
 
@@ -134,6 +137,23 @@ def digest_of(store: Store, name: str) -> tuple[str, int]:
     except Exception as error:  # every file system has errors of its own
         raise DeliveryError(f"{store.label}/{name} cannot be read: {reason_of(error)}") from None
     return digest.hexdigest(), size
+
+
+def read_at_most(store: Store, name: str, most: int) -> bytes:
+    """A file's bytes; an error if there are more of them than such a file can have."""
+    try:
+        with store.open(name) as file:
+            content = file.read(most + 1)
+    except DeliveryError:
+        raise
+    except Exception as error:  # every file system has errors of its own
+        raise DeliveryError(f"{store.label}/{name} cannot be read: {reason_of(error)}") from None
+    if len(content) > most:
+        raise DeliveryError(
+            f"{store.label}/{name} is longer than {most >> 20} MiB, which no such file is: "
+            "ask its sender for another"
+        )
+    return content
 
 
 @contextmanager

@@ -1,0 +1,100 @@
+"""The one place that opens Parquet files and Arrow streams, so that the same is true of every reader.
+
+Everything is read on the thread that asks. One of Arrow's own threads may still hold a Python file when
+Python ends, and that aborts it.
+
+Everything is validated, down to the last offset, before anything looks at it. Arrow believes what it reads:
+one wrong offset in a file, and the process dies the moment a value is asked for.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from mole.limits import LEAST_ROW_BYTES, most_unpacked
+from mole.storage.parquet_footer import packings
+
+UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, IndexError, TypeError, OverflowError)
+"""What Arrow raises for a file that is damaged, or made to harm."""
+READ_BYTES = 1 << 20  # at a time, however large the row groups are
+ROWS_AT_ONCE = 64
+BOUNDED = {"none", "snappy"}  # Snappy packs no more than 22 bytes into one
+
+
+class SizeError(ValueError):
+    """A file that holds, or says that it holds, more than it can; the message goes on from its name."""
+
+
+class Parquet:
+    """An opened Parquet file, whose footer does not promise more rows than its bytes can hold.
+
+    Attributes:
+        schema: its columns.
+        rows: how many rows it has.
+        size: bytes of the file.
+    """
+
+    def __init__(self, file: IO[bytes], *, dictionaries: Sequence[str] = ()) -> None:
+        """Read the footer; text columns in `dictionaries` keep each text once, however often it occurs."""
+        self.size = file.seek(0, os.SEEK_END)
+        self._file = pq.ParquetFile(
+            file, read_dictionary=list(dictionaries), buffer_size=READ_BYTES, pre_buffer=False
+        )
+        self.schema: pa.Schema = self._file.schema_arrow
+        metadata = self._file.metadata
+        groups = [int(metadata.row_group(index).num_rows) for index in range(metadata.num_row_groups)]
+        self.rows = int(metadata.num_rows)
+        if self.rows != sum(groups) or min(groups, default=0) < 0:
+            raise SizeError("has a footer that contradicts itself")
+
+    def check_rows(self, least_bytes: int = LEAST_ROW_BYTES) -> None:
+        """Refuse more rows than fit into the file at so many bytes each."""
+        if self.rows * least_bytes > self.size:
+            raise SizeError(f"says that it has {self.rows} rows, in {self.size} bytes")
+
+    def read(self, names: Sequence[str]) -> pa.Table:
+        """Those of the named columns that are there, validated."""
+        wanted = [name for name in names if name in self.schema.names]
+        table = self._file.read(wanted, use_threads=False).select(wanted)
+        table.validate(full=True)
+        if len(table) != self.rows:
+            raise SizeError("has fewer rows than it says")
+        return table
+
+    def batches(self, name: str) -> Iterator[pa.RecordBatch]:
+        """One column, some rows at a time, validated."""
+        for batch in self._file.iter_batches(ROWS_AT_ONCE, columns=[name], use_threads=False):
+            column = batch.select([name])  # pyarrow takes 'image' for 'image.id', too
+            column.validate(full=True)
+            yield column
+
+
+def check_packing(file: IO[bytes], names: Sequence[str]) -> None:
+    """Refuse a Parquet file with columns that are packed so that a few bytes can unpack to gigabytes."""
+    found = packings(file)
+    if not all(found.get(name, set()) <= BOUNDED for name in names):
+        raise SizeError("is packed in a way that can unpack to anything")
+
+
+def stream_batches(source: Any, size: int | None = None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The columns of an Arrow stream, and its batches, validated; `size` is that of its file."""
+    stream = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
+    return stream.schema, _validated(stream, size)
+
+
+def map_file(path: str) -> Any:
+    """A local file as memory that is read when it is looked at."""
+    return pa.memory_map(path)
+
+
+def _validated(stream: Any, size: int | None) -> Iterator[pa.RecordBatch]:
+    unpacked = 0
+    for batch in stream:
+        unpacked += batch.nbytes
+        if size is not None and unpacked > most_unpacked(size):
+            raise SizeError(f"unpacks to more than {most_unpacked(size)} bytes")
+        batch.validate(full=True)
+        yield batch

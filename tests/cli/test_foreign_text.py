@@ -1,0 +1,85 @@
+"""What the other side wrote never steers a terminal, and is never slow to print."""
+
+import hashlib
+import json
+import time
+
+import pytest
+
+import mole
+from command import call
+from deliveries import SMALL, make_key, make_layer, write_npz
+from mole.cli.terminal import fit_to_print, masked
+from mole.foreign_text import listed, printable, shown
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07 \u202egnp.exe\u2028mole: all is right\n\x9b31m"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a.", "a://", "://", "a:b", "?", "?a", "&sig", "a@", "://a:", "//:@", "-+.", "?key=", "1/", "://a:1"],
+)
+def test_a_megabyte_of_anything_is_masked_at_once(piece):
+    for text in (piece * (300_000 // len(piece)), "x://u:" + piece * 50_000, piece * 50_000 + "@"):
+        started = time.process_time()
+        masked(text)
+        assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize(
+    ("text", "shown_as"),
+    [
+        ("ftp://me:secret@host/x", "ftp://me:***@host/x"),
+        ("ftp://me:se/cr@et@host/x", "ftp://me:***@host/x"),
+        ("s3://b::ftp://me:secret@host", "s3://b:***@host"),
+        ("http://host:8080/a@b", "http://host:8080/a@b"),
+        ("http://host:8080/me@b http://u:p@h", "http://host:8080/me@b http://u:***@h"),
+        (
+            "'ftp://me:secret@host' and 'ftp://you:word@host'",
+            "'ftp://me:***@host' and 'ftp://you:***@host'",
+        ),
+        ("FTP://:secret@host", "FTP://:***@host"),
+        ("https://h/x?size=3&X-Amz-Signature=ab&b=2", "https://h/x?size=3&X-Amz-Signature=***&b=2"),
+        ("https://h/x?a?token=abc", "https://h/x?a?token=***"),
+        ("me@host and 3:4", "me@host and 3:4"),
+    ],
+)
+def test_what_is_masked(text, shown_as):
+    assert masked(text) == shown_as
+
+
+def test_hostile_text_in_a_message():
+    for made in (shown(HOSTILE), printable(HOSTILE), fit_to_print(HOSTILE), listed([HOSTILE, HOSTILE])):
+        assert made.isprintable()
+        assert "\\x1b[2J" in made
+    assert len(shown("x" * 10_000)) == len(shown("\x1b" * 10_000)) == 80
+    assert shown("Größe 9 µm, 猫") == "Größe 9 µm, 猫"
+
+
+@pytest.fixture
+def hostile(tmp_path):
+    """A delivery whose every name is hostile, with its checksum right."""
+    mole.deliver(
+        write_npz(tmp_path / "d.npz", train=20, test=0), make_layer(), make_key(), tmp_path / "d", **SMALL
+    )
+    path = tmp_path / "d" / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    (train,) = manifest["splits"].values()
+    manifest.update(
+        tool=HOSTILE, classes=[HOSTILE] * 10, columns=[HOSTILE], mode=HOSTILE, resize=HOSTILE,
+        layout=HOSTILE, splits={HOSTILE: train},
+        files={**manifest["files"], HOSTILE: {"bytes": 1, "sha256": "0" * 64}},
+    )  # fmt: skip
+    blank = json.dumps({**manifest, "seal": "0" * 64}, indent=1).encode()
+    path.write_bytes(blank.replace(b"0" * 64, hashlib.sha256(blank).hexdigest().encode(), 1))
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", ["info", "verify"])
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_hostile_names_in_what_a_command_prints(hostile, command, options):
+    done = call(command, "d", *options, cwd=hostile)
+    assert "owned" in done.stdout + done.stderr  # so that it was printed at all
+    for line in (done.stdout + done.stderr).splitlines():
+        assert line.isprintable()
+        assert not line.startswith("mole: all is right")
