@@ -22,6 +22,7 @@ from rich.progress import Progress as Bar
 from mole.errors import FileError, KeyFileError, MoleError, MoleWarning, ParameterError, with_advice
 from mole.progress import Progress
 from mole.storage.atomic import reason_of
+from mole.storage.signing import SigningKey
 
 # Up to the last '@', because a password may have a slash in it; a port is none.
 _PASSWORD = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)(?!\d+/)[^\s'\"]*@", re.IGNORECASE)
@@ -194,6 +195,17 @@ def secrets_for(path: Path, passphrase_file: Path | None, identities: list[Path]
 
     passphrase = ask if passphrase_file is None else read_passphrase_file(passphrase_file)
     return {"passphrase": passphrase, "identities": [_read_text(file) for file in identities or []]}
+
+
+def signing_key(path: Path | None) -> SigningKey | None:
+    """The key that signs, if one is wanted; its passphrase is asked for where it has one."""
+
+    def ask() -> str:
+        if not sys.stdin.isatty():
+            raise KeyFileError(f"{path} needs a passphrase: run in a terminal, or give a key without one")
+        return getpass.getpass(f"Passphrase of {path}: ")
+
+    return None if path is None else SigningKey.load(path, ask)
 
 
 def read_passphrase_file(path: Path) -> str:

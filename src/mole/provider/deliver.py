@@ -21,6 +21,7 @@ from mole.exchange.layer_files import load_first_layer
 from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.manifest import Manifest
 from mole.exchange.shards import Dtype
+from mole.exchange.signatures import sign_delivery
 from mole.progress import Progress, no_progress
 from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
 from mole.provider.keys import MorphKey
@@ -28,13 +29,17 @@ from mole.provider.ledger import delivery_warnings, record
 from mole.provider.plan import Plan, opened_source
 from mole.provider.ray_engine import RayEngine, check_ray
 from mole.provider.row_numbers import RowNumbers
+from mole.provider.sealing import delivery_store
 from mole.provider.shard_maker import why_left_out
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
 from mole.sources.preparation import Mode, Resize
 from mole.sources.source import BadSampleError, Source
+from mole.storage.identities import recipient_texts
 from mole.storage.locations import absolute
-from mole.storage.stores import LocalStore, Store, open_store
+from mole.storage.sealed import SealedStore
+from mole.storage.signing import SigningKey
+from mole.storage.stores import LocalStore, Store
 
 EngineName = Literal["local", "ray"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
@@ -75,6 +80,8 @@ def deliver(
     rows_per_shard: int | None = None,
     engine: EngineName = "local",
     ray_address: str | None = None,
+    recipients: Sequence[str] = (),
+    sign: SigningKey | Address | None = None,
     progress: Progress = no_progress,
 ) -> Delivered:
     """Make a delivery, or go on with an unfinished one, and record it in the ledger beside the key.
@@ -96,6 +103,8 @@ def deliver(
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
         ray_address: of a running cluster, as host:port; None for a Ray on this machine.
+        recipients: seal the delivery for these age recipients (age1..., or ssh-ed25519 public keys).
+        sign: an Ed25519 key of OpenSSH's, or its file, to sign the manifest with, which has every digest.
         progress: called with the rows done and the rows to do.
 
     Warns:
@@ -105,6 +114,8 @@ def deliver(
         DeliveryError: if something else lies there, or the result would be of no use.
         BadSampleError: at the first sample that cannot be read, unless skip_bad.
     """
+    sealed_for = recipient_texts(recipients)
+    signing = SigningKey.load(sign) if isinstance(sign, str | os.PathLike) else sign
     first = load_first_layer(layer)
     _warn_of_other_layers(first.fingerprint, key)
     write_shards = _engine(engine, ray_address, source, out)
@@ -112,16 +123,18 @@ def deliver(
     plan = Plan(
         source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype, mode=mode,
         resize=resize, keep=tuple(keep), skip_bad=skip_bad, class_names=class_names, labels=labels,
-        rows_per_shard=rows_per_shard,
+        rows_per_shard=rows_per_shard, recipients=sealed_for,
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
     _warn_of_unread_files(opened)
-    store, is_finished = _claim(out, plan.delivery_id)
+    store, is_finished = _claim(delivery_store(out, plan.recipients, key), plan.delivery_id)
     try:
         maker = DeliveryMaker(plan, opened, key, store)
         manifest = Manifest.read(store) if is_finished else maker.make(write_shards, progress)
         delivery = Delivery(store, manifest)
         skipped = _skipped(delivery, plan, opened, key)
+        if signing is not None:
+            sign_delivery(store, signing)
     except BaseException:
         _give_up_if_nothing_is_lost(store)
         raise
@@ -166,9 +179,8 @@ def _warn_of_unread_files(source: Source) -> None:
         )
 
 
-def _claim(out: Address | Store, delivery_id: str) -> tuple[Store, bool]:
+def _claim(store: Store, delivery_id: str) -> tuple[Store, bool]:
     """The place, taken for this delivery; and whether it lies there finished already."""
-    store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
     names = store.names()
     if MANIFEST in names:
         if Manifest.read(store).delivery_id != delivery_id:
@@ -201,6 +213,8 @@ def _give_up_if_nothing_is_lost(store: Store) -> None:
             return
         for name in names:
             store.remove(name)
+        if isinstance(store, SealedStore):
+            store = store.inner
         if isinstance(store, LocalStore):
             for folder in (store.folder / "data", store.folder):
                 if folder.exists():
