@@ -20,11 +20,12 @@ import pyrage
 from mole.errors import DeliveryError
 from mole.storage.age import parse_identities, parse_recipient
 from mole.storage.age_stream import Header, PieceReader, damaged, encrypt_stream
+from mole.storage.atomic import reason_of
 from mole.storage.identities import x25519_secrets
 from mole.storage.stores import Store
 
 SUFFIX = ".age"
-NOBODY = "No matching keys found"  # what pyrage says where no identity fits
+NOBODY, BROKEN = "No matching keys found", "decryption error"  # what pyrage says
 
 
 class SealedStore:
@@ -61,8 +62,11 @@ class SealedStore:
 
     def read(self, name: str) -> bytes:
         """A file's clear bytes."""
-        with self.open(name) as file:
-            return file.read()
+        try:
+            with self.open(name) as file:
+                return file.read()
+        except OSError as error:
+            raise _unreadable(f"{self.label}/{name}{SUFFIX}", error) from None
 
     def open(self, name: str) -> IO[bytes]:
         """A file's clear content, opened for reading; what is read is decrypted then."""
@@ -112,6 +116,8 @@ class SealedStore:
             with sealed:
                 sealed.seek(0)
                 pyrage.decrypt_io(sealed, clear, keys)
+        except OSError as error:  # also what pyrage says of a damaged piece
+            raise damaged(label) if str(error) == BROKEN else _unreadable(label, error) from None
         except pyrage.DecryptError as error:
             if keys and str(error) != NOBODY:
                 raise damaged(label) from None
@@ -125,6 +131,10 @@ class SealedStore:
 def is_sealed(names: set[str]) -> bool:
     """Whether a store with files of these names is a sealed one."""
     return any(name.endswith(SUFFIX) for name in names)
+
+
+def _unreadable(label: str, error: OSError) -> DeliveryError:
+    return DeliveryError(f"{label} cannot be read: {reason_of(error)}")
 
 
 @contextmanager

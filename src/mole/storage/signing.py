@@ -73,7 +73,7 @@ class SigningKey:
             raise MissingExtraError(
                 f"{path} is encrypted in a way that needs another package: pip install bcrypt"
             ) from None
-        except ValueError:
+        except (ValueError, TypeError):  # the latter for an empty passphrase
             raise KeyFileError(f"{path} is no OpenSSH private key, or the passphrase is wrong") from None
         if not isinstance(private, Ed25519PrivateKey):
             raise KeyFileError(f"{path} is no Ed25519 key: make one with ssh-keygen -t ed25519")
