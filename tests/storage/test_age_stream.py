@@ -115,3 +115,16 @@ def test_identities_are_paths_or_texts(tmp_path):
 def test_recipients_are_put_in_order():
     other = str(STRANGER.to_public())
     assert recipient_texts([RECIPIENT, other]) == recipient_texts([other, RECIPIENT, f" {other}\n"])
+
+
+def test_a_look_at_the_end_decrypts_no_more_than_that():
+    content = os.urandom(20 * PIECE)
+    whole = encrypted(content)
+    damaged = bytearray(whole)
+    damaged[len(whole) // 2] ^= 1
+    reader = io.BufferedReader(opened(bytes(damaged)))
+    reader.seek(-100, os.SEEK_END)
+    assert reader.read() == content[-100:]
+    reader.seek(0)
+    with pytest.raises(DeliveryError, match="damaged"):
+        reader.read()
