@@ -1,6 +1,8 @@
 """The README's transcript of both roles runs exactly as printed."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -53,7 +55,22 @@ def test_the_transcript_of_the_readme(workplace):
             cwd=workplace, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
         assert done.returncode == 0, f"{command}\n{done.stderr}"
+    _seal_and_verify(workplace)
     assert pq.read_table(workplace / "predictions.parquet").num_rows == 6
     with np.load(workplace / "recovered.npz") as recovered:
         assert recovered["x_train"].shape == (40, 3, 32, 32)
         assert recovered["y_train"].tolist() == [0] * 20 + [1] * 20
+
+
+def _seal_and_verify(workplace):
+    """The commands that seal and sign, where age and OpenSSH are there to make keys."""
+    (block,) = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
+    if shutil.which("age-keygen") and shutil.which("ssh-keygen"):
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "-e", "-c", block], cwd=workplace, env={**os.environ, "PATH": path},
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "signed by SHA256:" in done.stdout
+        assert not list(workplace.glob("sealed/**/*.parquet"))

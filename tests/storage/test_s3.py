@@ -15,9 +15,11 @@ from mole.errors import DeliveryError, SourceError
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
 from mole.provider.recover import recover
+from mole.provider.sealing import delivery_store
 from mole.sources.opening import open_source
 from mole.sources.source import BadSampleError
 from mole.storage.stores import FolderStore, LocalStore, digest_of, open_store
+from secrets_kept import DEVELOPER, RECIPIENT
 
 pytest.importorskip("s3fs", reason="needs the extra 's3'")
 boto3 = pytest.importorskip("boto3", reason="needs boto3")
@@ -269,6 +271,23 @@ def test_a_file_where_a_folder_is_needed(s3):
     put(s3, "delivery", b"")
     with pytest.raises(DeliveryError, match="s3://bucket/delivery is a file, and a folder is needed here"):
         open_store("s3://bucket/delivery").names()
+
+
+def test_a_sealed_delivery_on_s3(s3, tmp_path):
+    data = write_npz(tmp_path / "data.npz")
+    options = {"dtype": "int8", "rows_per_shard": 64, "recipients": [RECIPIENT]}
+    deliver(data, make_layer(), make_key(), "s3://bucket/delivery", **options)
+    entries = [entry["Key"] for entry in s3.list_objects_v2(Bucket="bucket")["Contents"]]
+    assert all(name.endswith(".age") for name in entries)
+    assert all(get(s3, name).startswith(b"age-encryption.org/v1\n") for name in entries)
+    assert all(check.holds for check in verify("s3://bucket/delivery", identity=str(DEVELOPER)))
+    s3.delete_object(Bucket="bucket", Key="delivery/manifest.json.age")
+    store = delivery_store("s3://bucket/delivery", [RECIPIENT], make_key())
+    with pytest.raises(DeliveryError, match="is not empty"):
+        deliver(data, make_layer(), make_key(), "s3://bucket/delivery", **options)
+    assert "manifest.json" not in store.names()
+    with pytest.raises(DeliveryError, match="s3://bucket/delivery is sealed"):
+        verify("s3://bucket/delivery")
 
 
 def test_a_whole_delivery_from_s3_to_s3(s3, tmp_path):

@@ -32,10 +32,12 @@ from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import Dtype
 from mole.progress import Progress, no_progress
 from mole.provider.keys import MorphKey
+from mole.provider.sealing import opened_with
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.morphing import CoreKind
 from mole.sources.opening import open_source
 from mole.sources.source import Source
+from mole.storage.identities import Identity
 
 Address = str | os.PathLike[str]
 
@@ -58,6 +60,7 @@ def audit(
     layer: FirstLayer | Address | None = None,
     truth: Source | Address | None = None,
     public: Source | Address | None = None,
+    identity: Identity | None = None,
     budget: float = BUDGET,
     seed: int = 0,
     progress: Progress = no_progress,
@@ -70,12 +73,13 @@ def audit(
         layer: the developer's first layer, or its file; without it the developer's attacks are not tried.
         truth: the data that the delivery was made from, or its address; recovered with the key if missing.
         public: other images of the same kind, as an attacker may have, or their address.
+        identity: what opens a sealed delivery, where its key is not given.
         budget: seconds after which no further attack begins.
         seed: of what attacks draw at random.
         progress: called with the attacks done and the attacks to do.
     """
     subject = subject_of_delivery(
-        Delivery.open(delivery),
+        opened_with(delivery, key, identity),
         key=key,
         layer=None if layer is None else load_first_layer(layer),
         truth=None if truth is None else open_source(truth),

@@ -17,10 +17,10 @@ from mole.cli.terminal import (
     when_interrupted,
 )
 from mole.errors import DeliveryError
-from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import Dtype
 from mole.provider.keys import MorphKey
+from mole.provider.sealing import look_at, opened_with
 from mole.scheme.morphing import CoreKind
 from mole.sources.opening import open_source
 
@@ -76,9 +76,11 @@ def audit(
         progress_bar("Attacking", quiet=quiet) as progress,
     ):
         if delivery is not None:
-            found, first = Delivery.open(delivery), None if layer is None else load_first_layer(layer)
+            first = None if layer is None else load_first_layer(layer)
             original = None if truth is None else open_source(truth)
+            look_at(delivery)
             opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity)) if key else None
+            found = opened_with(delivery, opened, identity)
             report = run.audit(
                 found, key=opened, layer=first, truth=original, public=public,
                 budget=budget, seed=seed, progress=progress,

@@ -18,19 +18,34 @@ from mole.errors import DeliveryError
 from mole.exchange import verify as exchange
 from mole.provider import recover as provider
 from mole.provider.keys import MorphKey
+from mole.storage.signers import read_signers
 
 IN_A_WORD = {True: "right", False: "WRONG", None: "not checked"}
 
 
-def verify(delivery: DeliveryArgument, as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+def verify(
+    delivery: DeliveryArgument,
+    signer: Annotated[
+        Path | None,
+        typer.Option(help="Public key, or file of allowed signers: one of them must have signed it."),
+    ] = None,
+    identity: IdentityOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
     """Check every byte and row of a delivery, and that its layer fits its data. Needs no key."""
+    if signer is not None:
+        read_signers(signer)
     with progress_bar("Checking", quiet=quiet) as progress:
-        checks = exchange.verify(delivery, progress=progress)
+        checks = exchange.verify(delivery, identity=identity, signer=signer, progress=progress)
     if as_json:
         show({check.what: {"holds": check.holds, "detail": check.detail} for check in checks}, as_json=True)
     else:
         show({c.what: f"{IN_A_WORD[c.holds]}: {c.detail}" for c in checks}, as_json=False)
-    if any(check.holds is False for check in checks):
+    wrong = [check.what for check in checks if check.holds is False]
+    if wrong == ["signature"]:
+        raise DeliveryError(f"{delivery} is whole, but not proven to be its sender's: ask for it again")
+    if wrong:
         raise DeliveryError(f"{delivery} is not as it was made: get it again")
 
 
@@ -63,12 +78,12 @@ def recover(
     check_output(out, force=force)
     opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity))
     if ids is not None:
-        table = provider.row_table(delivery, opened, data)
+        table = provider.row_table(delivery, opened, data, identity=identity)
         provider.save_table(table, out)
         show({"ids": str(out), "rows": table.num_rows, "columns": table.column_names}, as_json=as_json)
         return
     with progress_bar("Recovering", quiet=quiet) as progress:
-        arrays = provider.recover(delivery, opened, progress=progress)
+        arrays = provider.recover(delivery, opened, identity=identity, progress=progress)
     provider.save_arrays(arrays, out)
     facts = {name: array.shape for name, array in arrays.items()}
     show({"recovered": str(out), **facts}, as_json=as_json)

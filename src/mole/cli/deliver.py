@@ -10,10 +10,13 @@ import typer
 from mole.cli.options import (
     IdentityOption,
     JsonOption,
+    LayerSignerOption,
     ModeOption,
     PassphraseFileOption,
     QuietOption,
+    RecipientOption,
     ResizeOption,
+    SignOption,
 )
 from mole.cli.terminal import (
     CallError,
@@ -22,18 +25,22 @@ from mole.cli.terminal import (
     say,
     secrets_for,
     show,
+    signing_key,
     warnings_said,
     when_interrupted,
 )
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import Dtype
+from mole.exchange.signatures import check_layer
 from mole.progress import Progress
 from mole.provider import deliver as library
 from mole.provider.class_names import listed, what_leaves
 from mole.provider.deliver import Delivered, EngineName
 from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
+from mole.scheme.first_layer import FirstLayer
 from mole.sources.opening import open_source
+from mole.storage.identities import recipient_texts
 
 DataArgument = Annotated[str, typer.Argument(help="Your data: a folder, a file or a URL.")]
 LayerOption = Annotated[Path, typer.Option("--layer", help="The developer's first layer.")]
@@ -52,6 +59,11 @@ What a stranger who gets only the data files sees: noise. With similar images at
 guess brightness and coarse layout, unless the core is whitened; with a large kappa it may rebuild images.
 What the receiver can also do, by trying: get your images back. The augmented layer makes that possible.
 This is obfuscation, not encryption: send these files as carefully as you would send the images."""
+
+SEALED = """
+What the receiver can do: open these files with its identity, and train and serve a network on them.
+What a stranger sees: names and sizes of files. They are encrypted for the recipients, and for your key.
+What the receiver can also do, by trying: get your images back. Sealing cannot prevent that."""
 
 RESUMES = "nothing half-written is left; call again to resume"
 KEEP_NAMES = "with --no-class-names the names stay here"
@@ -80,6 +92,9 @@ def deliver(
     ray_address: Annotated[
         str | None, typer.Option(help="With --engine ray: a running cluster, as host:port.")
     ] = None,
+    recipient: RecipientOption = None,
+    sign: SignOption = None,
+    layer_signer: LayerSignerOption = None,
     allow_second_layer: SecondLayerOption = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
@@ -90,10 +105,10 @@ def deliver(
     if ray_address is not None and engine != "ray":
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
     with _morphing(quiet=quiet) as progress:
-        secrets, first = secrets_for(key, passphrase_file, identity), load_first_layer(layer)
-        source = open_source(data)
+        secrets, first = secrets_for(key, passphrase_file, identity), _signed_layer(layer, layer_signer)
+        recipients, source = recipient_texts(recipient or ()), open_source(data)
         leaving = what_leaves(source, class_names=class_names)
-        opened = MorphKey.load(key, **secrets)
+        opened, signing = MorphKey.load(key, **secrets), signing_key(sign)
         if leaving.kept:
             say(f"mole: {leaving.kept}; --class-names hands them over", quiet=quiet)
         elif leaving.class_names and source.classes:
@@ -103,11 +118,11 @@ def deliver(
             data if engine == "ray" else source,  # Ray's workers open the data themselves
             first, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=leaving.class_names,
-            labels=leaving.labels, engine=engine,
-            ray_address=ray_address, allow_second_layer=allow_second_layer, progress=progress,
+            labels=leaving.labels, engine=engine, ray_address=ray_address, recipients=recipients,
+            sign=signing, allow_second_layer=allow_second_layer, progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
-    say(WHAT_IT_MEANS, quiet=quiet)
+    say(SEALED if made.delivery.is_sealed else WHAT_IT_MEANS, quiet=quiet)
     if made.has_labels:
         classes = made.delivery.manifest.classes
         names = f", and the names of {len(classes)} classes: {KEEP_NAMES}" if classes else ""
@@ -124,6 +139,9 @@ def morph(
     resize: ResizeOption = None,
     keep: KeepOption = None,
     skip_bad: SkipBadOption = False,
+    recipient: RecipientOption = None,
+    sign: SignOption = None,
+    layer_signer: LayerSignerOption = None,
     allow_second_layer: SecondLayerOption = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
@@ -135,14 +153,23 @@ def morph(
     Call again to resume interrupted work.
     """
     with _morphing(quiet=quiet) as progress:
-        secrets, first = secrets_for(key, passphrase_file, identity), load_first_layer(layer)
-        source, opened = open_source(data), MorphKey.load(key, **secrets)
+        secrets, first = secrets_for(key, passphrase_file, identity), _signed_layer(layer, layer_signer)
+        recipients = recipient_texts(recipient or ())
+        source, opened, signing = open_source(data), MorphKey.load(key, **secrets), signing_key(sign)
         made = library.deliver(
             source, first, opened, out, dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
-            keep=keep or (), skip_bad=skip_bad, labels=False, allow_second_layer=allow_second_layer,
+            keep=keep or (), skip_bad=skip_bad, labels=False, recipients=recipients, sign=signing,
+            allow_second_layer=allow_second_layer,
             progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
+
+
+def _signed_layer(layer: Path, signer: Path | None) -> FirstLayer:
+    """The developer's first layer, by the signer that is asked for."""
+    if signer is not None:
+        check_layer(layer, signer)
+    return load_first_layer(layer)
 
 
 @contextmanager
@@ -169,6 +196,7 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
         "skipped": len(made.skipped),
         **({"skipped samples": [bad.name for bad in made.skipped]} if as_json else {}),
         "dtype": manifest.dtype,
+        "sealed": made.delivery.is_sealed,
         "data bytes": manifest.data_bytes,
         "all bytes": sum(facts.bytes for facts in manifest.files.values()),
         "key fingerprint": manifest.key_fingerprint,

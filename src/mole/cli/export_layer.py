@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.options import ClassesOption, ForceOption, JsonOption, parse_shape
-from mole.cli.terminal import CallError, check_output, show
+from mole.cli.options import ClassesOption, ForceOption, JsonOption, SignOption, parse_shape
+from mole.cli.terminal import CallError, check_output, show, signing_key
 from mole.exchange.layer_files import save
+from mole.exchange.signatures import SUFFIX, sign_layer
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation
 
@@ -38,6 +39,7 @@ def export_layer(
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
         "first-layer.safetensors"
     ),
+    sign: SignOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -51,6 +53,10 @@ def export_layer(
     is_file = Path(model).suffix.lower() in (".safetensors", ".pt", ".pth")
     _check_call(is_file, {"--tensor": tensor, "--stride": stride, "--padding": padding}, weights)
     check_output(out, force=force)
+    signing = signing_key(sign)
+    signature = Path(f"{out}{SUFFIX}")
+    if signing is not None:
+        check_output(signature, force=force)
     from mole.torch import export, find, models, weight_files  # noqa: PLC0415  (an extra)
 
     if is_file:
@@ -60,8 +66,14 @@ def export_layer(
     else:
         found = find.find_first_layer(models.build_model(model, shape, classes, weights), shape)
         name, layer = f"{found.name}.weight", export.describe(found, normalisation)
+    signature.unlink(missing_ok=True)  # of another layer that was there
     save(layer, out)
-    show({"layer": str(out), "tensor": name, **_facts(layer)}, as_json=as_json)
+    signed = (
+        {}
+        if signing is None
+        else {"signature": str(sign_layer(out, signing)), "signed by": signing.fingerprint}
+    )
+    show({"layer": str(out), "tensor": name, **_facts(layer), **signed}, as_json=as_json)
 
 
 def _check_call(is_file: bool, of_files: dict[str, Any], weights: Path | None) -> None:

@@ -11,6 +11,7 @@ from mole.errors import KeyFileError
 from mole.exchange.checkpoint_files import is_checkpoint, read_checkpoint
 from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load
+from mole.exchange.signatures import check_delivery
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import SUFFIX
 from mole.provider.ledger import Ledger
@@ -35,7 +36,7 @@ def info(
     """Show what a delivery, a layer, a key or a checkpoint holds; of a key, nothing that is secret."""
     path = local_path(file)
     if not is_local(file) or path.is_dir():
-        facts = _delivery_facts(file)
+        facts = _delivery_facts(Delivery.open(file, identity=identity))
     elif path.name.endswith(SUFFIX):
         raise KeyFileError(f"{path} is the second file of a key: ask for {path.name.removesuffix(SUFFIX)}")
     elif is_age_file(path):
@@ -48,10 +49,12 @@ def info(
     show(facts, as_json=as_json)
 
 
-def _delivery_facts(place: str) -> dict[str, Any]:
-    manifest = Delivery.open(place).manifest
+def _delivery_facts(delivery: Delivery) -> dict[str, Any]:
+    manifest = delivery.manifest
     return {
         "what": "delivery",
+        "sealed": delivery.is_sealed,
+        "signature": check_delivery(delivery.store),
         "rows": {name: facts.rows for name, facts in manifest.splits.items()},
         "classes": manifest.classes,
         "columns": manifest.columns,

@@ -10,6 +10,7 @@ import typer
 from mole.cli.options import (
     JsonOption,
     LayerArgument,
+    LayerSignerOption,
     ModeOption,
     PassphraseFileOption,
     QuietOption,
@@ -18,6 +19,7 @@ from mole.cli.options import (
 from mole.cli.terminal import CallError, check_folder, progress_bar, read_passphrase_file, say, show
 from mole.errors import KeyFileError
 from mole.exchange.layer_files import load_first_layer
+from mole.exchange.signatures import check_layer
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import check_passphrase, whitening_path
 from mole.provider.ledger import keygen_warnings
@@ -48,12 +50,15 @@ def keygen(
     recipient: Annotated[
         list[str] | None, typer.Option(help="Encrypt for this age recipient instead. Repeatable.")
     ] = None,
+    layer_signer: LayerSignerOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Make a key. It stays with you: whoever has it can undo the morphing. A key is never overwritten."""
     kind: CoreKind = core or ("orthogonal" if data is None else "whitened")
     _check_call(kind, data, mode, resize)
+    if layer_signer is not None:
+        check_layer(layer, layer_signer)
     first = load_first_layer(layer)
     _check_place(out, kind)
     warnings = keygen_warnings(out, first.fingerprint)

@@ -25,13 +25,28 @@ ForceOption = Annotated[
 ]
 IdentityOption = Annotated[
     list[Path] | None,
-    typer.Option(help="age identity file or SSH private key, for a key with recipients. Repeatable."),
+    typer.Option(
+        help="age identity file or SSH private key, for what was encrypted for its recipient. Repeatable."
+    ),
+]
+LayerSignerOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Refuse a first layer that this public key, or file of allowed signers, did not sign."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 ModeOption = Annotated[Mode | None, typer.Option(help="Convert images to grey or to colour.")]
 PassphraseFileOption = Annotated[
     Path | None,
     typer.Option(help="File whose first line is the key's passphrase; otherwise it is asked for."),
+]
+RecipientOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Seal it for this age recipient or ssh-ed25519 public key. Repeatable."),
+]
+SignOption = Annotated[
+    Path | None, typer.Option(help="Sign it with this OpenSSH private key, an Ed25519 one.")
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no remarks.")]
 ResizeOption = Annotated[

@@ -7,10 +7,19 @@ import numpy as np
 import typer
 from PIL import Image
 
-from mole.cli.options import ForceOption, JsonOption, LayerArgument, ModeOption, QuietOption, ResizeOption
+from mole.cli.options import (
+    ForceOption,
+    JsonOption,
+    LayerArgument,
+    LayerSignerOption,
+    ModeOption,
+    QuietOption,
+    ResizeOption,
+)
 from mole.cli.terminal import check_output, say, show
 from mole.errors import FileError, ParameterError
 from mole.exchange.layer_files import load_first_layer
+from mole.exchange.signatures import check_layer
 from mole.provider.review import contact_sheet, review_layer
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
@@ -24,12 +33,14 @@ def review(
     samples: Annotated[int, typer.Option(help="How many images.", min=1, max=64)] = 6,
     mode: ModeOption = None,
     resize: ResizeOption = None,
+    layer_signer: LayerSignerOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Show what a layer's features give away, before you augment it. Nothing leaves your machine."""
     check_output(out, force=force)
+    signature = check_layer(layer, layer_signer)
     first = load_first_layer(layer)
     if len(first.output_shape) != 3 or len(first.input_shape) != 3:
         raise ParameterError(f"{layer} is a {first.kind} layer, and only those on images can be shown")
@@ -50,6 +61,7 @@ def review(
     show(
         {
             "picture": str(out),
+            "signature": signature,
             "hostile": bool(found.copying),
             "rebuilt correlation": round(found.correlation, 4),
             "best map correlation": None

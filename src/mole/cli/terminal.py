@@ -23,6 +23,7 @@ from mole.errors import FileError, KeyFileError, MoleError, MoleWarning, Paramet
 from mole.foreign_text import LONGEST, listed, printable, shown
 from mole.progress import Progress
 from mole.storage.atomic import reason_of
+from mole.storage.signing import SigningKey
 
 # Each of these reads every character once: text may be long, and somebody else's.
 _WORD = re.compile(r"[^\s'\"]+")
@@ -217,6 +218,17 @@ def secrets_for(path: Path, passphrase_file: Path | None, identities: list[Path]
 
     passphrase = ask if passphrase_file is None else read_passphrase_file(passphrase_file)
     return {"passphrase": passphrase, "identities": [_read_text(file) for file in identities or []]}
+
+
+def signing_key(path: Path | None) -> SigningKey | None:
+    """The key that signs, if one is wanted; its passphrase is asked for where it has one."""
+
+    def ask() -> str:
+        if not sys.stdin.isatty():
+            raise KeyFileError(f"{path} needs a passphrase: run in a terminal, or give a key without one")
+        return getpass.getpass(f"Passphrase of {path}: ")
+
+    return None if path is None else SigningKey.load(path, ask)
 
 
 def read_passphrase_file(path: Path) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mole.cli.options import ForceOption, JsonOption, QuietOption
+from mole.cli.options import ForceOption, IdentityOption, JsonOption, QuietOption
 from mole.cli.terminal import check_output, progress_bar, say, show, when_interrupted
 from mole.exchange.checkpoint_files import resume_path
 
@@ -34,6 +34,7 @@ def train(
         int, typer.Option(help="The same seed gives the same result on a CPU.", min=0, max=MAX_SEED)
     ] = 0,
     device: Annotated[str | None, typer.Option(help="Such as cuda; otherwise the CPU.")] = None,
+    identity: IdentityOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -48,7 +49,8 @@ def train(
 
         *_, last = train_on(
             delivery, network=network, weights=weights, out=out, epochs=epochs, batch_size=batch_size,
-            learning_rate=learning_rate, seed=seed, device=device, replace=force, progress=progress,
+            learning_rate=learning_rate, seed=seed, device=device, identity=identity, replace=force,
+            progress=progress,
             on_resume=lambda finished: say(f"resuming after epoch {finished} of {epochs}", quiet=quiet),
             on_epoch=lambda epoch: say(_in_words(epoch), quiet=quiet),
         )  # fmt: skip
@@ -70,6 +72,7 @@ def predict(
     out: Annotated[Path, typer.Option("--out", "-o", help="The Parquet file to write.")] = Path(
         "predictions.parquet"
     ),
+    identity: IdentityOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -77,7 +80,9 @@ def predict(
     check_output(out, force=force)
     from mole.torch import predict_on  # noqa: PLC0415  (an extra)
 
-    answers = predict_on(requests, checkpoint=model, split=split, network=network, out=out, replace=force)
+    answers = predict_on(
+        requests, checkpoint=model, split=split, network=network, out=out, identity=identity, replace=force
+    )
     show({"predictions": str(out), "rows": answers.num_rows}, as_json=as_json)
 
 

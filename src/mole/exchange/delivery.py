@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from mole.errors import DeliveryError
 from mole.exchange.layer_files import load_augmented_layer
+from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.manifest import Manifest, SplitFacts
 from mole.exchange.probes import Probes, Witnesses, load_probes
 from mole.exchange.shard_files import ShardFile
@@ -24,7 +25,9 @@ from mole.exchange.shards import Encoding, Shard, load_encoding, shard_name
 from mole.foreign_text import listed, shown
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.shapes import Array, roll
-from mole.storage.stores import LocalStore, Store, digest_of, local_copy, open_store
+from mole.storage.identities import Identity, identity_texts
+from mole.storage.sealed import SUFFIX, SealedStore, is_sealed
+from mole.storage.stores import LocalStore, Store, digest_of, open_store, stored_file
 
 AUGMENTED = "augmented-layer.safetensors"
 UNFINISHED = "unfinished.json"
@@ -38,18 +41,32 @@ class Delivery:
     manifest: Manifest
 
     @classmethod
-    def open(cls, place: "str | os.PathLike[str] | Store | Delivery") -> "Delivery":
+    def open(
+        cls, place: "str | os.PathLike[str] | Store | Delivery", *, identity: Identity | None = None
+    ) -> "Delivery":
         """Open a finished delivery by its folder, URL or store; one that is open already stays as it is.
 
+        Args:
+            place: where it lies.
+            identity: what opens a sealed delivery: an age identity file or an SSH private key, by its path
+                or as text, or several of them.
+
         Raises:
-            DeliveryError: if nothing is there, it is no delivery or unfinished, or its manifest is damaged.
+            DeliveryError: if nothing is there, it is no delivery or unfinished, its manifest is damaged, or
+                it is sealed and the identity is not one of those that open it.
         """
         if isinstance(place, Delivery):
             return place
         store = open_store(os.fspath(place)) if isinstance(place, str | os.PathLike) else place
         if isinstance(store, LocalStore) and not store.folder.exists():
             raise DeliveryError(f"{store.label} is not there: give the folder of a delivery")
+        store = _unsealed(store, identity)
         return cls(store, Manifest.read(store))
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether its files lie encrypted."""
+        return isinstance(self.store, SealedStore)
 
     @property
     def label(self) -> str:
@@ -70,8 +87,7 @@ class Delivery:
         """The augmented layer, read anew each time because it is large; None where none came."""
         if not self.has_layer:
             return None
-        with local_copy(self.store, AUGMENTED) as path:
-            return load_augmented_layer(path)
+        return load_augmented_layer(stored_file(self.store, AUGMENTED))
 
     def probes(self) -> tuple[Probes, Witnesses]:
         """What shows that layer and data fit together; an error where no layer came."""
@@ -142,3 +158,15 @@ class Delivery:
             for name in looked_at
             if digest_of(self.store, name) != (files[name].sha256, files[name].bytes)
         ]
+
+
+def _unsealed(store: Store, identity: Identity | None) -> Store:
+    """A store whose files can be read: the same one, unless they are sealed."""
+    names = set() if isinstance(store, SealedStore) else store.names()
+    if MANIFEST in names and MANIFEST + SUFFIX in names:
+        raise DeliveryError(f"{store.label} holds both {MANIFEST} and {MANIFEST}{SUFFIX}: get it again")
+    if MANIFEST in names or not is_sealed(names):
+        return store
+    if identity is None:
+        raise DeliveryError(f"{store.label} is sealed", advice={"identity": None})
+    return SealedStore(store, identities=identity_texts(identity))

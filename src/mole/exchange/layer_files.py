@@ -16,7 +16,7 @@ from mole.scheme.morphing import narrow
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array
 from mole.storage.checked import load_checked, read_metadata, save_checked, write_checked
-from mole.storage.stores import Store
+from mole.storage.stores import Store, StoredFile
 from mole.storage.typed_json import Fields, FormatError, parse_value
 
 FIRST_LAYER = "mole-first-layer"
@@ -36,9 +36,9 @@ def save_into(store: Store, name: str, layer: FirstLayer | AugmentedLayer) -> No
     store.make(name, lambda path: write_checked(path, tensors, metadata))
 
 
-def load(path: str | PathLike[str]) -> FirstLayer | AugmentedLayer:
+def load(path: str | PathLike[str] | StoredFile) -> FirstLayer | AugmentedLayer:
     """Read a first layer or an augmented layer, checked down to the last bit."""
-    path = Path(path)
+    path = path if isinstance(path, StoredFile) else Path(path)
     form = _check_form(path)
     tensors, metadata = load_checked(path)
     try:
@@ -71,7 +71,7 @@ def load_first_layer(path: str | PathLike[str] | FirstLayer) -> FirstLayer:
     return layer
 
 
-def load_augmented_layer(path: str | PathLike[str]) -> AugmentedLayer:
+def load_augmented_layer(path: str | PathLike[str] | StoredFile) -> AugmentedLayer:
     """Read an augmented layer; an error if the file holds a first layer."""
     layer = load(path)
     if not isinstance(layer, AugmentedLayer):
@@ -102,7 +102,7 @@ def _contents(
     return tensors, {"format": form, "version": str(VERSION), **metadata}
 
 
-def _check_form(path: Path) -> str:
+def _check_form(path: Path | StoredFile) -> str:
     metadata = read_metadata(path)
     form, version = metadata.get("format"), metadata.get("version", "none")
     if form not in (FIRST_LAYER, AUGMENTED_LAYER):

@@ -17,7 +17,7 @@ from mole.exchange.shards import Encoding
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.shapes import Array, element_count
 from mole.storage.checked import load_checked, write_checked
-from mole.storage.stores import Store, local_copy
+from mole.storage.stores import Store, stored_file
 
 NAME = "probes.safetensors"
 TENSORS = ("morphed", "features", "witness_shards", "witness_rows", "witness_positions", "witness_features")
@@ -121,8 +121,7 @@ def save_probes(probes: Probes, witnesses: Witnesses, store: Store) -> None:
 
 def load_probes(store: Store, manifest: Manifest) -> tuple[Probes, Witnesses]:
     """Read the probes and witnesses of a delivery; an error if they cannot be what they should."""
-    with local_copy(store, NAME) as path:
-        tensors, _ = load_checked(path)
+    tensors, _ = load_checked(stored_file(store, NAME))
     if set(tensors) == set(TENSORS):
         found: list[npt.NDArray[Any]] = [tensors[name] for name in TENSORS]
         probes, witnesses = Probes(*found[:2]), Witnesses(*found[2:])

@@ -26,7 +26,7 @@ from mole.foreign_text import shown
 from mole.scheme.morphing import narrow
 from mole.scheme.shapes import Array, Shape, element_count
 from mole.storage.checked import load_checked, write_checked
-from mole.storage.stores import Store, local_copy
+from mole.storage.stores import Store, stored_file
 
 Dtype = Literal["float32", "float16", "int8"]
 DTYPES: tuple[Dtype, ...] = get_args(Dtype)
@@ -108,8 +108,7 @@ def load_encoding(store: Store, dtype: Dtype) -> Encoding:
     """The encoding of data that is stored in this type."""
     if dtype != "int8":
         return Encoding(dtype)
-    with local_copy(store, SCALES) as path:
-        tensors, metadata = load_checked(path)
+    tensors, metadata = load_checked(stored_file(store, SCALES))
     scales = tensors.get("scales")
     if metadata != SCALES_HEADER or scales is None or scales.ndim != 1 or scales.dtype != np.float32:
         raise DeliveryError(f"{store.label}/{SCALES} does not hold scales: get the delivery again")

@@ -26,8 +26,10 @@ from mole.exchange.probes import (
     tolerance,
 )
 from mole.exchange.shards import Shard
+from mole.exchange.signatures import SIGNATURE, check_delivery
 from mole.progress import Progress, no_progress
 from mole.scheme.augmented import AugmentedLayer
+from mole.storage.identities import Identity
 from mole.storage.stores import Store, digest_of
 
 Answer = tuple[bool | None, str]
@@ -46,20 +48,28 @@ class Check(NamedTuple):
 
 
 def verify(
-    delivery: Delivery | Store | str | os.PathLike[str], *, progress: Progress = no_progress
+    delivery: Delivery | Store | str | os.PathLike[str],
+    *,
+    identity: Identity | None = None,
+    signer: str | os.PathLike[str] | None = None,
+    progress: Progress = no_progress,
 ) -> list[Check]:
     """Check everything about a delivery that can be checked without the key.
 
     Args:
         delivery: an opened delivery, or its folder, URL or store.
+        identity: what opens a sealed delivery: see `Delivery.open`.
+        signer: whose signature it has to carry: a public key of OpenSSH's, its file, or a file of allowed
+            signers; without one it is told who signed it, if anybody did.
         progress: called with the bytes that were checked and all of them.
 
     Raises:
         DeliveryError: if there is no manifest to check against.
     """
-    opened = Delivery.open(delivery)
+    opened = Delivery.open(delivery, identity=identity)
     manifest = opened.manifest
     checks = [Check("manifest", True, f"{manifest.rows} rows, made by {manifest.tool}")]
+    checks.append(_checked("signature", lambda: (True, check_delivery(opened.store, signer))))
     checks.append(_checked("files", lambda: _files(opened, progress)))
     if not checks[-1].holds:
         return checks  # what is damaged needs no further reading
@@ -87,7 +97,7 @@ def _checked(what: str, work: Callable[[], Answer]) -> Check:
 
 def _files(delivery: Delivery, progress: Progress) -> Answer:
     store, files = delivery.store, delivery.manifest.files
-    names = store.names() - {MANIFEST, UNFINISHED}
+    names = store.names() - {MANIFEST, SIGNATURE, UNFINISHED}
     problems = [f"{name} is missing" for name in sorted(set(files) - names)]
     problems += [f"{name} does not belong here" for name in sorted(names - set(files))]
     total = sum(facts.bytes for facts in files.values())

@@ -21,6 +21,7 @@ from mole.exchange.layer_files import load_first_layer
 from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.manifest import Manifest
 from mole.exchange.shards import Dtype
+from mole.exchange.signatures import sign_delivery
 from mole.limits import MAX_JSON_BYTES
 from mole.progress import Progress, no_progress
 from mole.provider.class_names import what_leaves
@@ -30,13 +31,17 @@ from mole.provider.ledger import Ledger
 from mole.provider.plan import Plan, opened_source
 from mole.provider.ray_engine import RayEngine, check_ray
 from mole.provider.row_numbers import RowNumbers
+from mole.provider.sealing import delivery_store
 from mole.provider.shard_maker import why_left_out
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
 from mole.sources.preparation import Mode, Resize
 from mole.sources.source import BadSampleError, Source, without_labels
+from mole.storage.identities import recipient_texts
 from mole.storage.locations import absolute
-from mole.storage.stores import LocalStore, Store, open_store, read_at_most
+from mole.storage.sealed import SealedStore
+from mole.storage.signing import SigningKey
+from mole.storage.stores import LocalStore, Store, read_at_most
 from mole.storage.typed_json import FormatError, parse_json
 
 EngineName = Literal["local", "ray"]
@@ -78,6 +83,8 @@ def deliver(
     rows_per_shard: int | None = None,
     engine: EngineName = "local",
     ray_address: str | None = None,
+    recipients: Sequence[str] = (),
+    sign: SigningKey | Address | None = None,
     allow_second_layer: bool = False,
     progress: Progress = no_progress,
 ) -> Delivered:
@@ -102,6 +109,8 @@ def deliver(
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
         ray_address: of a running cluster, as host:port, which gets the key; None for a Ray of its own on
             this machine.
+        recipients: seal the delivery for these age recipients (age1..., or ssh-ed25519 public keys).
+        sign: an Ed25519 key of OpenSSH's, or its file, to sign the manifest with, which has every digest.
         allow_second_layer: use the key for this first layer though it was used for another one before.
         progress: called with the rows done and the rows to do.
 
@@ -114,6 +123,8 @@ def deliver(
             something else lies there, somebody else writes there, or the result would be of no use.
         BadSampleError: at the first sample that cannot be read, unless skip_bad.
     """
+    sealed_for = recipient_texts(recipients)
+    signing = SigningKey.load(sign) if isinstance(sign, str | os.PathLike) else sign
     first = load_first_layer(layer)
     ledger = Ledger(key.fingerprint, key.path)
     _ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
@@ -127,11 +138,11 @@ def deliver(
         source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype, mode=mode,
         resize=resize, keep=tuple(keep), skip_bad=skip_bad, class_names=leaving.class_names,
         labels=leaving.labels,
-        rows_per_shard=rows_per_shard,
+        rows_per_shard=rows_per_shard, recipients=sealed_for,
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
     _warn_of_unread_files(opened)
-    store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
+    store = delivery_store(out, plan.recipients, key)
     with _alone_in(store, plan.delivery_id):
         is_finished = _claim(store, plan.delivery_id)
         try:
@@ -139,6 +150,8 @@ def deliver(
             manifest = Manifest.read(store) if is_finished else maker.make(write_shards, progress)
             delivery = Delivery(store, manifest)
             skipped = _skipped(delivery, plan, opened, key)
+            if signing is not None:
+                sign_delivery(store, signing)
         except BaseException:
             _give_up_if_nothing_is_lost(store)
             raise
@@ -243,6 +256,8 @@ def _give_up_if_nothing_is_lost(store: Store) -> None:
             return
         for name in names:
             store.remove(name)
+        if isinstance(store, SealedStore):
+            store = store.inner
         if isinstance(store, LocalStore) and (store.folder / "data").exists():
             (store.folder / "data").rmdir()
 

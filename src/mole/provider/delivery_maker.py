@@ -28,6 +28,7 @@ from mole.exchange.shards import (
     load_encoding,
     save_encoding,
 )
+from mole.exchange.signatures import SIGNATURE
 from mole.progress import Progress
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key import augment
@@ -70,7 +71,7 @@ class DeliveryMaker:
             save_probes(probes, witnesses, store)
         card = dataset_card(plan.layer.input_shape, plan.dtype, manifest.splits, plan.classes)
         store.write(CARD, card.encode())
-        manifest = manifest.write(store, store.names() - {UNFINISHED, MANIFEST})
+        manifest = manifest.write(store, store.names() - {UNFINISHED, MANIFEST, SIGNATURE})
         store.remove(UNFINISHED)
         return manifest
 

@@ -68,6 +68,7 @@ class Plan:
         class_names: hand over the names of the classes.
         labels: hand over labels; without them no names of classes leave either.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
+        recipients: for whom the delivery is sealed; none for one that is not.
         sizes: how many samples each split has.
         classes: names of the classes that leave, if any.
         kept: the type of each further column.
@@ -87,6 +88,7 @@ class Plan:
     class_names: bool = True
     labels: bool = True
     rows_per_shard: int | None = None
+    recipients: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(init=False)
     classes: tuple[str, ...] | None = field(init=False)
     kept: Mapping[str, pa.DataType] = field(init=False)
@@ -158,6 +160,8 @@ class Plan:
         # Usually there are labels where there is a layer to train on: only what is unusual needs a word.
         if self.labels != (self.layer_dtype is not None):
             options["labels"] = self.labels
+        if self.recipients:
+            options["recipients"] = self.recipients
         facts = [source.fingerprint, self.sizes, self.layer.fingerprint, key.fingerprint, options]
         return key.mac("delivery", json.dumps(facts, sort_keys=True))
 

@@ -19,10 +19,11 @@ from mole.exchange.shards import Encoding
 from mole.provider.keys.transport import Parcel, open_key, seal_key
 from mole.provider.plan import Plan, ShardJob
 from mole.provider.ray_cluster import OURS, cause_of, connected, last_sentence
+from mole.provider.sealing import delivery_store
 from mole.provider.shard_maker import ShardMaker
 from mole.storage.atomic import reason_of
 from mole.storage.locations import absolute
-from mole.storage.stores import Store, open_store
+from mole.storage.stores import Store
 
 CONNECTS_WITHIN, ANSWERS_WITHIN = 5, 30  # seconds
 PROBE = """
@@ -96,7 +97,7 @@ class _Worker:
         key = open_key(Parcel(ray.get(holder.opener.remote()), box))
         self._maker = ShardMaker(plan, plan.open_source(), key)
         self._encoding = encoding
-        self._store = open_store(out)
+        self._store = delivery_store(out, plan.recipients, key)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         job = ShardJob(**row)

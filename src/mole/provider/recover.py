@@ -19,11 +19,13 @@ from mole.exchange.delivery import Delivery
 from mole.progress import Progress, no_progress
 from mole.provider.keys import MorphKey
 from mole.provider.row_numbers import RowNumbers
+from mole.provider.sealing import opened_with
 from mole.scheme.shapes import roll
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
 from mole.sources.source import Source
 from mole.storage.atomic import new_file, reason_of
+from mole.storage.identities import Identity
 from mole.storage.stores import Store
 
 Address = str | os.PathLike[str]
@@ -39,16 +41,21 @@ class _Rows(NamedTuple):
 
 
 def recover(
-    delivery: Delivery | Store | Address, key: MorphKey, *, progress: Progress = no_progress
+    delivery: Delivery | Store | Address,
+    key: MorphKey,
+    *,
+    identity: Identity | None = None,
+    progress: Progress = no_progress,
 ) -> Arrays:
     """Arrays x_<split> of samples, (n, *input_shape), y_<split> of labels, row_id_<split> of row ids.
 
-    Samples have the number type of the source: see `Preparation.pixels`.
+    Samples have the number type of the source: see `Preparation.pixels`. A delivery that was sealed under
+    the key opens with it; one that was sealed otherwise needs an identity.
 
     Raises:
         DeliveryError: if the key is not the one that made the delivery.
     """
-    opened = _opened(delivery, key)
+    opened = _opened(delivery, key, identity)
     arrays: Arrays = {}
     done = 0
     for split in opened.manifest.splits:
@@ -68,7 +75,11 @@ def recover(
 
 
 def row_table(
-    delivery: Delivery | Store | Address, key: MorphKey, source: Source | Address | None = None
+    delivery: Delivery | Store | Address,
+    key: MorphKey,
+    source: Source | Address | None = None,
+    *,
+    identity: Identity | None = None,
 ) -> pa.Table:
     """Which row is which sample: a table of split, index in the source and row_id, in the source's order.
 
@@ -77,7 +88,7 @@ def row_table(
     Raises:
         DeliveryError: if the key is not the one that made the delivery, or the source is another.
     """
-    opened = _opened(delivery, key)
+    opened = _opened(delivery, key, identity)
     data = None if source is None else open_source(source)
     columns: dict[str, list[Any]] = {name: [] for name in ("split", "index", "name", "row_id")}
     for split in opened.manifest.splits:
@@ -104,8 +115,8 @@ def save_table(table: pa.Table, path: Path) -> None:
     _write_private(path, lambda file: pq.write_table(table, file))
 
 
-def _opened(delivery: Delivery | Store | Address, key: MorphKey) -> Delivery:
-    opened = Delivery.open(delivery)
+def _opened(delivery: Delivery | Store | Address, key: MorphKey, identity: Identity | None) -> Delivery:
+    opened = opened_with(delivery, key, identity)
     made_with = opened.manifest.key_fingerprint
     if made_with != key.fingerprint:
         raise DeliveryError(

@@ -16,7 +16,7 @@ from mole.provider.shard_maker import ShardMaker
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.convolution import features_of
 from mole.scheme.shapes import Array, Shape, element_count
-from mole.storage.stores import Store, local_copy
+from mole.storage.stores import Store, stored_file
 
 COUNT = 8
 COARSE = 4
@@ -107,8 +107,7 @@ class WitnessMaker:
 
     @cached_property
     def _augmented(self) -> AugmentedLayer:
-        with local_copy(self._store, AUGMENTED) as path:
-            return load_augmented_layer(path)
+        return load_augmented_layer(stored_file(self._store, AUGMENTED))
 
     def _features(self, plain: Array, where: list[int]) -> Array:
         """True features of a row at some positions, (1, k)."""

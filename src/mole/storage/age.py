@@ -22,7 +22,7 @@ def encrypt(content: bytes, *, passphrase: str | None, recipients: Sequence[str]
     if passphrase is not None and recipients:
         raise ParameterError("age encrypts with a passphrase or for recipients, not both: give one")
     if recipients:
-        parsed = [_recipient(text) for text in recipients]
+        parsed = [parse_recipient(text) for text in recipients]
         return bytes(pyrage.encrypt(content, parsed, armored=armoured))
     if not passphrase or not isinstance(passphrase, str):
         raise ParameterError("a key is never stored in clear: give a passphrase or age recipients")
@@ -50,7 +50,7 @@ def decrypt(
     try:
         if "scrypt" in stanzas:
             return bytes(pyrage.passphrase.decrypt(content, passphrase))
-        parsed = [identity for text in identities for identity in _identities(text)]
+        parsed = [identity for text in identities for identity in parse_identities(text)]
         return bytes(pyrage.decrypt(content, parsed))
     except pyrage.DecryptError:
         secret = "passphrase" if "scrypt" in stanzas else "identity"
@@ -98,7 +98,8 @@ def stanza_kinds(content: bytes) -> set[str]:
     return {kind.decode("ascii", "replace") for kind in kinds}
 
 
-def _recipient(text: str) -> "pyrage.x25519.Recipient | pyrage.ssh.Recipient":
+def parse_recipient(text: str) -> "pyrage.x25519.Recipient | pyrage.ssh.Recipient":
+    """A recipient from its text: age1..., or an ssh-ed25519 public key."""
     # A bad recipient is never shown: it may be an identity or a passphrase in the wrong place.
     text = str(text).strip()
     try:
@@ -110,7 +111,7 @@ def _recipient(text: str) -> "pyrage.x25519.Recipient | pyrage.ssh.Recipient":
         ) from None
 
 
-def _identities(text: str) -> list["pyrage.x25519.Identity | pyrage.ssh.Identity"]:
+def parse_identities(text: str) -> list["pyrage.x25519.Identity | pyrage.ssh.Identity"]:
     """The identities in the text of an age identity file or an SSH private key."""
     text = str(text)
     try:

@@ -18,16 +18,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load as load_bytes
+from safetensors.numpy import load_file
 
 from mole.errors import LayerFileError
 from mole.storage.atomic import new_file, reason_of
+from mole.storage.stores import StoredFile
 from mole.storage.typed_json import FormatError, parse_json
 
 Array = npt.NDArray[Any]
 MAX_HEADER_BYTES = 1 << 20
 METADATA = "__metadata__"
 BLANK = "0" * 64
+# Number types by NumPy's kind and bits, in the order in which the package `safetensors` lays tensors out.
+NUMBERS = {
+    **{kind: kind for kind in ["U64", "I64", "F64", "F32", "U32", "I32", "F16", "U16", "I16", "I8", "U8"]},
+    "B8": "BOOL",
+}
 
 _DIGEST = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
@@ -45,22 +52,47 @@ def save_checked(path: Path, tensors: Mapping[str, Array], metadata: Mapping[str
 
 def write_checked(path: Path, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
     """Write tensors and metadata to a path that nobody reads yet; the caller renames it."""
-    contiguous = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
-    try:
-        save_file(contiguous, path, metadata={**metadata, "sha256": BLANK})
-        with path.open("rb") as file:
-            if int.from_bytes(file.read(8), "little") > MAX_HEADER_BYTES:
-                raise OSError(f"its header would be longer than {MAX_HEADER_BYTES >> 20} MiB")
-        _sort_header(path)
-        position, digest = _digest(path)
-        with path.open("r+b") as file:
-            file.seek(position)
-            file.write(digest.encode())
-    except (ValueError, SafetensorError) as error:
-        raise OSError(reason_of(error)) from None
+    contiguous = {
+        name: np.ascontiguousarray(tensor, tensor.dtype.newbyteorder("<"))
+        for name, tensor in tensors.items()
+    }
+    header, data = _serialised(contiguous, {**metadata, "sha256": BLANK})
+    if len(header) - 8 > MAX_HEADER_BYTES:
+        raise OSError(f"its header would be longer than {MAX_HEADER_BYTES >> 20} MiB")
+    found = blanked_digest(_DIGEST, header, data)
+    if found is None:
+        raise OSError("its header has a digest already")
+    position, digest = found
+    with path.open("wb") as file:
+        file.write(header[:position] + digest.encode() + header[position + len(BLANK) :])
+        for block in data:
+            file.write(block)
 
 
-def read_metadata(path: Path) -> dict[str, str]:
+def _serialised(
+    tensors: Mapping[str, Array], metadata: Mapping[str, str]
+) -> tuple[bytes, list[memoryview]]:
+    """A safetensors file: its header, and the bytes of its tensors, which are not copied.
+
+    The package `safetensors` writes such files only to a name of its own choice, on a disk.
+    """
+    described: dict[str, Any] = {"__metadata__": dict(metadata)}
+    data, end = [], 0
+    kinds = {name: f"{tensor.dtype.kind.upper()}{8 * tensor.itemsize}" for name, tensor in tensors.items()}
+    unknown = [name for name, kind in kinds.items() if kind not in NUMBERS]
+    if unknown:
+        raise OSError(f"numbers of type {tensors[unknown[0]].dtype} have no place in it")
+    for name in sorted(tensors, key=lambda name: ([*NUMBERS].index(kinds[name]), name)):
+        start, end = end, end + tensors[name].nbytes
+        shape, kind = tensors[name].shape, NUMBERS[kinds[name]]
+        described[name] = {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
+        data.append(tensors[name].reshape(-1).view(np.uint8).data)
+    text = json.dumps(described, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text, data
+
+
+def read_metadata(path: Path | StoredFile) -> dict[str, str]:
     """The metadata of a safetensors file, unchecked: {} where it has none."""
     try:
         with path.open("rb") as file:
@@ -78,14 +110,14 @@ def read_metadata(path: Path) -> dict[str, str]:
         raise _damaged(path) from None
 
 
-def load_checked(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
+def load_checked(path: Path | StoredFile) -> tuple[dict[str, Array], dict[str, str]]:
     """Tensors and metadata of a checked file, or an error if a single bit of it changed."""
     metadata = read_metadata(path)
     try:
         _, digest = _digest(path)
         if metadata.pop("sha256", None) != digest:
             raise _damaged(path)
-        return load_file(path), metadata
+        return _tensors(path), metadata
     except OSError as error:
         raise LayerFileError(f"{path} cannot be read: {reason_of(error)}") from None
     except (SafetensorError, KeyError, ValueError):
@@ -93,7 +125,7 @@ def load_checked(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
 
 
 def blanked_digest(
-    field: re.Pattern[bytes], start: bytes, rest: Iterable[bytes] = ()
+    field: re.Pattern[bytes], start: bytes, rest: Iterable[bytes | memoryview] = ()
 ) -> tuple[int, str] | None:
     """Where a file carries its own SHA-256, and what that should say: the file's with zeros in its place.
 
@@ -113,7 +145,14 @@ def blanked_digest(
     return position, digest.hexdigest()
 
 
-def _digest(path: Path) -> tuple[int, str]:
+def _tensors(path: Path | StoredFile) -> dict[str, Array]:
+    if isinstance(path, Path):
+        return load_file(path)
+    with path.open("rb") as file:
+        return load_bytes(file.read())
+
+
+def _digest(path: Path | StoredFile) -> tuple[int, str]:
     with path.open("rb") as file:
         header = _header(file.read(8 + MAX_HEADER_BYTES), path)
         file.seek(len(header))
@@ -123,19 +162,7 @@ def _digest(path: Path) -> tuple[int, str]:
     return found
 
 
-def _sort_header(path: Path) -> None:
-    """Sort the entries of a new file's header, which safetensors writes in another order each time."""
-    with path.open("r+b") as file:
-        header = _header(file.read(8 + MAX_HEADER_BYTES), path)
-        entries = json.loads(header[8:])
-        text = json.dumps(entries, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-        if len(text) > len(header) - 8:
-            raise ValueError("its header cannot be written in a fixed order")
-        file.seek(8)
-        file.write(text.ljust(len(header) - 8))  # safetensors pads with spaces, too
-
-
-def _header(start: bytes, path: Path) -> bytes:
+def _header(start: bytes, path: Path | StoredFile) -> bytes:
     """The length field and the JSON header, from the first bytes of a file."""
     length = int.from_bytes(start[:8], "little")
     if not 2 <= length <= MAX_HEADER_BYTES or len(start) < 8 + length:
@@ -145,5 +172,5 @@ def _header(start: bytes, path: Path) -> bytes:
     return start[: 8 + length]
 
 
-def _damaged(path: Path) -> LayerFileError:
+def _damaged(path: Path | StoredFile) -> LayerFileError:
     return LayerFileError(f"{path} is damaged (its checksum does not match): get an undamaged copy")

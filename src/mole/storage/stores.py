@@ -7,10 +7,9 @@ Files appear complete or not at all: renamed when they are finished on a disk, a
 """
 
 import hashlib
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
@@ -156,13 +155,21 @@ def read_at_most(store: Store, name: str, most: int) -> bytes:
     return content
 
 
-@contextmanager
-def local_copy(store: Store, name: str) -> Iterator[Path]:
-    """A path under which a file of the store can be read."""
-    if isinstance(store, LocalStore):
-        yield store.folder / name
-        return
-    with tempfile.TemporaryDirectory(prefix="mole-") as scratch:
-        path = Path(scratch) / name
-        path.write_bytes(store.read(name))
-        yield path
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of a store that has no path here: it can be opened, and has a name for messages."""
+
+    store: Store
+    name: str
+
+    def open(self, mode: str) -> IO[bytes]:
+        """The file, opened for reading."""
+        return self.store.open(self.name)
+
+    def __str__(self) -> str:
+        return f"{self.store.label}/{self.name}"
+
+
+def stored_file(store: Store, name: str) -> Path | StoredFile:
+    """A file of a store, by its path where it has one; no copy of it is made."""
+    return store.folder / name if isinstance(store, LocalStore) else StoredFile(store, name)

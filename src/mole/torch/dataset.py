@@ -14,6 +14,7 @@ from torch.utils.data import Dataset, Sampler
 from mole.errors import DeliveryError
 from mole.exchange.delivery import Delivery
 from mole.scheme.shapes import Shape, element_count
+from mole.storage.identities import Identity
 from mole.torch.shard_cache import ShardCache
 
 CACHE_BYTES = 1 << 30
@@ -81,6 +82,7 @@ class MorphedDataset(Dataset[Item]):
         delivery: str | PathLike[str] | Delivery,
         split: str = "train",
         *,
+        identity: Identity | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
         """Open a split.
@@ -88,13 +90,14 @@ class MorphedDataset(Dataset[Item]):
         Args:
             delivery: an opened delivery, or its folder or fsspec URL.
             split: which of its splits.
+            identity: what opens a sealed delivery: see `Delivery.open`.
             cache_bytes: how much stored data to keep in memory, in each process; at least one shard.
 
         Raises:
             DeliveryError: if there is no delivery, no such split, or a shard that cannot be read.
         """
         self.split = split
-        opened = Delivery.open(delivery)
+        opened = Delivery.open(delivery, identity=identity)
         facts = opened.split(split)
         self._encoding = opened.encoding
         self._shards = ShardCache(opened, split, cache_bytes=cache_bytes)

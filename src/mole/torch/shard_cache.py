@@ -10,6 +10,7 @@ import numpy.typing as npt
 from mole.exchange.delivery import Delivery
 from mole.exchange.manifest import Manifest
 from mole.scheme.shapes import element_count
+from mole.storage.sealed import SealedStore
 from mole.storage.stores import open_store
 
 
@@ -73,10 +74,12 @@ class ShardCache:
         return max(self.row_counts, default=0) * row
 
 
-def _address(delivery: Delivery) -> tuple[str, Manifest]:
-    return delivery.label, delivery.manifest
+def _address(delivery: Delivery) -> tuple[str, Manifest, tuple[str, ...] | None]:
+    store = delivery.store
+    return delivery.label, delivery.manifest, store.identities if isinstance(store, SealedStore) else None
 
 
-def _open_again(label: str, manifest: Manifest) -> Delivery:
+def _open_again(label: str, manifest: Manifest, identities: tuple[str, ...] | None) -> Delivery:
     """A delivery whose manifest is known, and need not be read a second time."""
-    return Delivery(open_store(label), manifest)
+    store = open_store(label)
+    return Delivery(store if identities is None else SealedStore(store, identities=identities), manifest)

@@ -15,6 +15,7 @@ from mole.exchange.checkpoint_files import CheckpointFacts, resume_path
 from mole.exchange.delivery import Delivery
 from mole.progress import Progress, no_progress
 from mole.storage.atomic import new_file, reason_of
+from mole.storage.identities import Identity
 from mole.torch.attach import attach
 from mole.torch.checkpoint import load_checkpoint, save_checkpoint
 from mole.torch.dataset import MorphedDataset
@@ -35,6 +36,7 @@ def train_on(
     learning_rate: float = 1e-3,
     seed: int = 0,
     device: str | None = None,
+    identity: Identity | None = None,
     replace: bool = False,
     progress: Progress = no_progress,
     on_resume: Callable[[int], None] = lambda finished: None,
@@ -57,6 +59,7 @@ def train_on(
         learning_rate: its peak.
         seed: the same seed gives the same network on a CPU.
         device: where to train, such as 'cuda'; None for the CPU.
+        identity: what opens a sealed delivery: see `Delivery.open`.
         replace: replace a checkpoint of that name, and start over if the kept state is of another training.
         progress: called with the steps done and the steps to do.
         on_resume: called with the number of finished epochs, if training resumes.
@@ -70,7 +73,7 @@ def train_on(
         ParameterError: if the network does not fit, or the training fails.
         FileError: if a file cannot be read or written, or is there already.
     """
-    out, opened = Path(out), Delivery.open(delivery)
+    out, opened = Path(out), Delivery.open(delivery, identity=identity)
     _check_output(out, replace=replace)
     dataset, validation = _splits(opened)
     model = _seeded_model(network, dataset, weights, seed)
@@ -100,6 +103,7 @@ def predict_on(
     network: str | None = None,
     out: str | PathLike[str] | None = None,
     device: str | None = None,
+    identity: Identity | None = None,
     replace: bool = False,
 ) -> pa.Table:
     """Run a trained network on morphed requests: one row of answers each, as `predict` gives them.
@@ -113,13 +117,14 @@ def predict_on(
         network: 'module:function' of the network's factory, if it is not built in.
         out: a Parquet file to write the answers to; None for none.
         device: where to run, such as 'cuda'; None for the CPU.
+        identity: what opens sealed requests: see `Delivery.open`.
         replace: replace a file of that name.
 
     Raises:
         ParameterError: if there are several splits to choose from, or the data has another key.
         FileError: if a file cannot be read or written, or is there already.
     """
-    opened = Delivery.open(requests)
+    opened = Delivery.open(requests, identity=identity)
     if out is not None:
         _check_output(Path(out), replace=replace)
     dataset = MorphedDataset(opened, _only_split(opened) if split is None else split)

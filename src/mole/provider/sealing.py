@@ -1,0 +1,62 @@
+"""Sealed deliveries, from the provider's side: encrypted for the developer, and for the provider itself.
+
+The provider can open what it sealed, because an age identity of its own follows from its key: so work that
+was interrupted resumes, and `recover` and `audit` need nothing but the key. That gives nobody anything new,
+for whoever has the key can undo the morphing anyway.
+"""
+
+import os
+from collections.abc import Sequence
+
+import pyrage
+
+from mole.errors import DeliveryError
+from mole.exchange.delivery import Delivery
+from mole.provider.keys import MorphKey
+from mole.storage.identities import Identity, identity_texts, x25519_identity
+from mole.storage.sealed import SUFFIX, SealedStore, is_sealed
+from mole.storage.stores import Store, open_store
+
+Address = str | os.PathLike[str]
+WORDS = 4  # of 64 bits, in an X25519 secret
+
+
+def own_identity(key: MorphKey) -> str:
+    """The age identity that follows from a key; as secret as the key.
+
+    >>> key = MorphKey.generate((1, 4, 4), insecure_seed=bytes(32))  # for examples only
+    >>> own_identity(key)[:16], own_identity(key) == own_identity(key)
+    ('AGE-SECRET-KEY-1', True)
+    """
+    return x25519_identity(key.stream("sealing").take(WORDS).astype("<u8").tobytes())
+
+
+def delivery_store(out: Address | Store, recipients: Sequence[str], key: MorphKey) -> Store:
+    """Where a delivery is written: the place itself, or with recipients a sealed store in it.
+
+    Raises:
+        DeliveryError: if clear files lie where sealed ones would go.
+    """
+    store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
+    if not recipients or isinstance(store, SealedStore):
+        return store
+    if any(not name.endswith(SUFFIX) for name in store.names()):
+        raise DeliveryError(f"{store.label} holds files that are not sealed: choose another place")
+    identity = own_identity(key)
+    own = str(pyrage.x25519.Identity.from_str(identity).to_public())
+    return SealedStore(store, identities=[identity], recipients=[*recipients, own])
+
+
+def opened_with(
+    delivery: Delivery | Store | Address, key: MorphKey | None, identity: Identity | None = None
+) -> Delivery:
+    """An opened delivery; one that was sealed under the key needs no other identity."""
+    if key is None:
+        return Delivery.open(delivery, identity=identity)
+    return Delivery.open(delivery, identity=[*identity_texts(identity), own_identity(key)])
+
+
+def look_at(delivery: Address) -> None:
+    """Refuse what is no delivery, as far as that can be told before a key is there."""
+    if not is_sealed(open_store(os.fspath(delivery)).names()):
+        Delivery.open(delivery)

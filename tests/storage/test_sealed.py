@@ -1,0 +1,109 @@
+"""A sealed store: files that only their recipients can read."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from mole.errors import DeliveryError, KeyFileError, ParameterError
+from mole.storage.checked import load_checked, write_checked
+from mole.storage.identities import identity_texts
+from mole.storage.sealed import SealedStore
+from mole.storage.stores import LocalStore, digest_of, stored_file
+from secrets_kept import DEVELOPER, RECIPIENT, STRANGER, ssh_key
+
+CONTENT = bytes(range(256)) * 1000
+
+
+@pytest.fixture
+def store(tmp_path):
+    return SealedStore(LocalStore(tmp_path / "d"), identities=[str(DEVELOPER)], recipients=[RECIPIENT])
+
+
+def test_what_is_written_is_read_and_lies_there_encrypted(store):
+    store.write("data/one", CONTENT)
+    store.make("two", lambda path: path.write_bytes(CONTENT))
+    assert store.names() == {"data/one", "two"}
+    assert store.read("data/one") == store.read("two") == CONTENT
+    assert digest_of(store, "two")[1] == len(CONTENT)
+    assert store.inner.names() == {"data/one.age", "two.age"}
+    assert CONTENT[:64] not in store.inner.read("data/one.age") + store.inner.read("two.age")
+    store.remove("two")
+    assert store.names() == {"data/one"}
+
+
+def test_checked_files_are_written_and_read_in_memory(store):
+    tensors = {
+        "one": np.arange(6.0).reshape(2, 3),
+        "two": np.array([True, False]),
+        "none": np.zeros((0, 4)),
+    }
+    store.make("layer", lambda path: write_checked(path, tensors, {"format": "x"}))
+    found, metadata = load_checked(stored_file(store, "layer"))
+    assert metadata == {"format": "x"}
+    assert {name: array.tolist() for name, array in found.items()} == {
+        name: array.tolist() for name, array in tensors.items()
+    }
+
+
+@pytest.mark.parametrize("identity", [STRANGER, None])
+def test_a_stranger_reads_nothing(store, identity):
+    store.write("one", CONTENT)
+    other = SealedStore(store.inner, identities=[] if identity is None else [str(identity)])
+    with pytest.raises(
+        DeliveryError, match=r"d/one\.age is sealed for another: use the identity"
+    ) as caught:
+        other.read("one")
+    assert "AGE-SECRET" not in str(caught.value)
+    assert other.names() == {"one"}
+
+
+def test_damage_names_the_file(store):
+    store.write("one", CONTENT)
+    (store.inner.folder / "one.age").write_bytes(store.inner.read("one.age")[:-1] + b"?")
+    with pytest.raises(DeliveryError, match=r"d/one\.age is damaged: it does not decrypt"):
+        store.read("one")
+
+
+def test_a_clear_file_does_not_pass_for_a_sealed_one(store):
+    store.write("one", CONTENT)
+    (store.inner.folder / "one").write_bytes(b"planted")
+    with pytest.raises(DeliveryError, match=r"holds both one and one\.age"):
+        store.names()
+
+
+def test_ssh_keys_open_it_too(store, tmp_path):
+    key = ssh_key(tmp_path / "developer")
+    recipient = key.with_name("developer.pub").read_text()
+    writer = SealedStore(store.inner, identities=[str(DEVELOPER)], recipients=[RECIPIENT, recipient])
+    writer.write("one", CONTENT)
+    reader = SealedStore(store.inner, identities=identity_texts(key))
+    assert reader.read("one") == CONTENT
+    other = SealedStore(store.inner, identities=identity_texts(ssh_key(tmp_path / "other")))
+    with pytest.raises(DeliveryError, match="is sealed for another"):
+        other.read("one")
+    (store.inner.folder / "one.age").write_bytes(store.inner.read("one.age")[:-1] + b"?")
+    with pytest.raises(DeliveryError, match="is damaged"):
+        reader.read("one")
+
+
+@pytest.mark.skipif(shutil.which("age") is None, reason="needs the program age")
+def test_the_program_age_opens_each_file(store, tmp_path):
+    store.write("one", CONTENT)
+    (tmp_path / "identity").write_text(str(DEVELOPER))
+    command = ["age", "--decrypt", "--identity", tmp_path / "identity", tmp_path / "d" / "one.age"]
+    assert subprocess.run(command, check=True, capture_output=True).stdout == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("identity", "error", "says"),
+    [
+        ("nowhere.txt", KeyFileError, r"nowhere\.txt cannot be read"),
+        ("AGE-SECRET-KEY-1QQQQ", ParameterError, "an identity cannot be read"),
+    ],
+)
+def test_a_bad_identity_is_refused_and_never_shown(identity, error, says):
+    with pytest.raises(error, match=says) as caught:
+        identity_texts([identity])
+    assert "QQQQ" not in str(caught.value)
