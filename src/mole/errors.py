@@ -39,6 +39,16 @@ class MoleError(Exception):
     def __str__(self) -> str:
         return with_advice(self.message, [_in_python(name, value) for name, value in self.advice.items()])
 
+    @property
+    def sentence(self) -> str:
+        """What it says as a sentence of its own.
+
+        >>> MoleError("the data has no labels").sentence
+        'The data has no labels.'
+        """
+        text = str(self).rstrip(".")
+        return f"{text[:1].upper()}{text[1:]}."
+
 
 def with_advice(message: str, hints: Sequence[str]) -> str:
     """A message, and what to give.

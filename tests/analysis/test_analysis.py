@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import mole
 from mole import analysis
-from mole.analysis import guessing, overhead, solving
+from mole.analysis import overhead, security
 from mole.provider.keys.derivation import SEED_BYTES
 from mole.scheme.layer_matrix import layer_entries
 from mole.scheme.layouts import Layout
@@ -36,21 +36,21 @@ def sizes(draw: st.DrawFn) -> tuple[int, int]:
 def test_the_near_guess_bound_is_the_exact_fraction(above, below, elements):
     distance = Fraction(min(above, below), max(above, below))
     exact = Fraction(1, 2) * distance ** (elements - 1)
-    found = guessing.log2_near_guess_bound(distance=float(distance), elements=elements)
+    found = security.log2_near_guess_bound(distance=float(distance), elements=elements)
     assert found == pytest.approx(math.log2(exact.numerator) - math.log2(exact.denominator), abs=1e-9)
 
 
 @given(st.integers(1, 200))
 def test_the_channel_order_guess_is_the_exact_fraction(channels):
     exact = -sum(math.log10(factor) for factor in range(1, channels + 1))
-    assert guessing.log10_channel_order_guess(channels=channels) == pytest.approx(exact, abs=1e-9)
+    assert security.log10_channel_order_guess(channels=channels) == pytest.approx(exact, abs=1e-9)
 
 
 @given(sizes(), st.integers(1, 30), st.integers(1, 30))
 def test_the_reversing_bound_is_the_exact_fraction_or_one(size, positions, kernel):
     elements, kappa = size
     side = elements // kappa
-    found = solving.log2_reversing_bound(
+    found = security.log2_reversing_bound(
         input_elements=elements, output_positions=positions, kernel_elements=kernel, kappa=kappa, sigma=0.5
     )
     free = (side - positions) * side + kernel
@@ -65,11 +65,11 @@ def test_a_larger_kappa_makes_every_attack_easier_and_morphing_cheaper(side, sig
     elements = side**2
     by_kappa = [
         (
-            guessing.log2_core_guess_bound(input_elements=elements, kappa=kappa, sigma=sigma),
-            -solving.counted_pairs(input_elements=elements, kappa=kappa),
-            -solving.published_pairs(input_elements=elements, kappa=kappa),
+            security.log2_core_guess_bound(input_elements=elements, kappa=kappa, sigma=sigma),
+            -security.counted_pairs(input_elements=elements, kappa=kappa),
+            -security.published_pairs(input_elements=elements, kappa=kappa),
             -overhead.counted_provider_macs(input_elements=elements, kappa=kappa),
-            solving.log2_reversing_bound(
+            security.log2_reversing_bound(
                 input_elements=elements, output_positions=side, kernel_elements=9, kappa=kappa, sigma=sigma
             ),
         )
@@ -85,7 +85,7 @@ def test_a_stricter_sigma_never_makes_guessing_harder(size, one, other):
     low, high = sorted((one, other))
     elements, kappa = size
     bounds = [
-        guessing.log2_core_guess_bound(input_elements=elements, kappa=kappa, sigma=sigma)
+        security.log2_core_guess_bound(input_elements=elements, kappa=kappa, sigma=sigma)
         for sigma in (low, high)
     ]
     assert bounds[0] <= bounds[1] <= -1
@@ -94,15 +94,15 @@ def test_a_stricter_sigma_never_makes_guessing_harder(size, one, other):
 @given(sizes())
 def test_pairs_are_as_many_as_give_q_rows(size):
     elements, kappa = size
-    pairs = solving.counted_pairs(input_elements=elements, kappa=kappa)
+    pairs = security.counted_pairs(input_elements=elements, kappa=kappa)
     assert pairs * kappa >= elements // kappa > (pairs - 1) * kappa
 
 
 def test_that_many_pairs_do_determine_the_core_and_one_fewer_does_not(rng):
     shape, kappa = (1, 6, 6), 3
     core = gaussian_core(rng.normal(size=(12, 12)))
-    needed = solving.counted_pairs(input_elements=36, kappa=kappa)
-    assert needed == 4 < solving.published_pairs(input_elements=36, kappa=kappa) == 12
+    needed = security.counted_pairs(input_elements=36, kappa=kappa)
+    assert needed == 4 < security.published_pairs(input_elements=36, kappa=kappa) == 12
     plain = rng.normal(size=(needed, *shape))
     layout = Layout.of("rows", shape, kappa)
     rows, morphed = (layout.to_blocks(x) for x in (plain, Morphing(layout, core).morph(plain)))
@@ -138,7 +138,7 @@ def test_the_augmented_layer_has_as_many_elements_and_macs_as_counted(case):
     counts = {"input_elements": found.input_elements, "output_elements": found.output_elements}
     assert overhead.counted_layer_elements(**counts) == augmented.matrix.size
     assert overhead.augmented_layer_macs(**counts) == augmented.matrix.size
-    assert solving.counted_equations(**counts) == augmented.matrix.size
+    assert security.counted_equations(**counts) == augmented.matrix.size
 
 
 def test_the_published_size_is_that_of_another_matrix(rng):
@@ -201,7 +201,7 @@ def test_the_presets_layers_are_the_networks():
 
 
 def test_the_seed_has_as_many_bits_as_the_keys():
-    assert guessing.SEED_BITS == 8 * SEED_BYTES
+    assert security.SEED_BITS == 8 * SEED_BYTES
 
 
 @pytest.mark.parametrize("name", analysis.PRESETS)
@@ -246,6 +246,6 @@ def test_other_values_that_cannot_be_are_errors():
     with pytest.raises(mole.MoleError, match="images is 0"):
         analysis.Setting(layer=layer, images=0)
     with pytest.raises(mole.MoleError, match="0 < d <= 1"):
-        guessing.log2_near_guess_bound(distance=1.5, elements=3)
+        security.log2_near_guess_bound(distance=1.5, elements=3)
     with pytest.raises(mole.MoleError, match="does not fit on a sample of 1x4x4"):
         analysis.LayerSizes.conv(input_shape=(1, 4, 4), channels=1, kernel=5)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betainc
 
-from mole.analysis.guessing import log2_near_guess_bound
+from mole.analysis.security import log2_near_guess_bound
 
 SAMPLES = 100_000
 STANDARD_ERRORS = 5

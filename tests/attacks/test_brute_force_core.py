@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from images import smooth_images
-from mole.analysis.guessing import log2_core_guess_bound
-from mole.attacks.brute_force_core import ATTACK, GUESSES
-from mole.attacks.tools.likeness import neighbour_correlation
+from mole.analysis.security import log2_core_guess_bound
+from mole.attacks.brute_force_core import ATTACK, GUESSES, neighbour_correlation
 from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.audit.scoring import Truth, score
 from mole.scheme.layouts import Layout

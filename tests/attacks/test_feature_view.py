@@ -6,8 +6,7 @@ from hypothesis import given
 
 import mole
 from attackers import CIFAR, Delivery, cifar, fashion, needs_cifar, random_conv
-from mole.attacks.feature_view import _as_input, run
-from mole.attacks.tools.likeness import picture_likeness
+from mole.attacks.feature_view import _as_input, picture_likeness, run
 from mole.attacks.tools.views import LayerGeometry, NotApplicableError
 from strategies import convolution_cases
 

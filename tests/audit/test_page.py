@@ -9,7 +9,7 @@ import pytest
 
 from audit_report import HOSTILE, made_up_plots, made_up_report
 from browsers import DARK, DARK_PHONE, LIGHT, PHONE, in_a_browser, problems
-from mole.audit.page import groups, render
+from mole.audit.write import groups, render
 
 
 @pytest.fixture(scope="module")

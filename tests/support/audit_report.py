@@ -4,10 +4,14 @@ import numpy as np
 
 from mole.attacks.tools.attack import Attack, Attacker
 from mole.attacks.tools.views import OutsiderView
-from mole.audit.drawing import Plot
-from mole.audit.paper_figures import kappa_against_ssim, photograph, sigma_against_recovered, with_new_cores
+from mole.audit.paper_figures import (
+    kappa_against_ssim,
+    photograph,
+    sigma_against_recovered,
+    with_new_cores,
+)
 from mole.audit.pictures import picture, stretched
-from mole.audit.report import AttackReport, Cost, Level, Picture, Report, Status, Verdict
+from mole.audit.report import AttackReport, Cost, Level, Picture, Plot, Report, Status, Verdict
 from mole.audit.scoring import Score
 from mole.sources.bundled import fashion_mnist
 

@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mole.analysis.figures import Figure
-from mole.analysis.setting_figures import figures_of
+from mole.analysis.figures import Figure, figures_of
 from mole.analysis.sizes import LayerSizes, Setting
 
 # Counted from the networks themselves (10 and 1000 classes) by `mole.torch.macs`; a test counts them again.

@@ -8,9 +8,8 @@ core. The guesses are rotations; any other kind of core has more numbers to get 
 import numpy as np
 
 from mole.analysis.figures import in_words
-from mole.analysis.guessing import log2_core_guess_bound
+from mole.analysis.security import log2_core_guess_bound
 from mole.attacks.tools.attack import Attack, Attacker, Finding, UpTo
-from mole.attacks.tools.likeness import neighbour_correlation
 from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array, element_count
 
@@ -50,6 +49,24 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
             "neighbouring pixels, public images": None if usual is None else round(usual, 4),
         },
     )
+
+
+def neighbour_correlation(samples: Array) -> float:
+    """How alike neighbouring pixels are over all channels, the strong ones counting most.
+
+    Samples, (n, channels, *grid), or (n, elements) without channels.
+
+    >>> ramp = np.arange(16.0).reshape(1, 1, 4, 4)
+    >>> round(neighbour_correlation(ramp), 2), round(neighbour_correlation(ramp[..., ::-1]), 2)
+    (0.8, 0.8)
+    """
+    values = samples if samples.ndim > 2 else samples[:, np.newaxis]
+    grid = tuple(range(2, values.ndim))
+    values = values - values.mean(axis=(0, *grid), keepdims=True)
+    energy = float(np.square(values).mean())
+    steps = [np.square(np.diff(values, axis=axis)).mean() for axis in grid if values.shape[axis] > 1]
+    # Half the mean square of steps between neighbours is energy times (1 - correlation).
+    return (energy - float(np.mean(steps)) / 2) / max(energy, 1e-300)
 
 
 def _directions(shape: tuple[int, ...], rng: np.random.Generator) -> Array:

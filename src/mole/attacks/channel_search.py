@@ -11,7 +11,7 @@ from itertools import count, islice, permutations
 import numpy as np
 import numpy.typing as npt
 
-from mole.analysis.guessing import log10_channel_order_guess
+from mole.analysis.security import log10_channel_order_guess
 from mole.attacks.tools.attack import Attack, Attacker, Finding
 from mole.attacks.tools.channel_order import Spaces, find_spaces, projector_blocks
 from mole.attacks.tools.deconvolution import Deconvolution

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.attacks.tools.attack import Attack, Attacker, Finding, UpTo
-from mole.attacks.tools.likeness import picture_likeness
 from mole.attacks.tools.views import DeliveryView, LayerGeometry, NotApplicableError
 from mole.scheme.shapes import Array, Shape
 
@@ -44,6 +43,30 @@ def run(view: DeliveryView, rng: np.random.Generator) -> Finding:
             "correlation of its neighbouring pixels": round(float(smoothness[best]), 3),
         },
     )
+
+
+def picture_likeness(maps: Array) -> tuple[Array, Array]:
+    """Correlation of neighbouring pixels, and energy, of each channel: (n, channels, *grid) to (channels,).
+
+    Both are about what varies inside each image. Neighbours in a picture are alike, those in noise are not.
+
+    >>> ramp, noise = np.mgrid[0:8, 0:8][0] * 1.0, np.array([[1.0, -1.0] * 4, [-1.0, 1.0] * 4] * 4)
+    >>> correlation, energy = picture_likeness(np.stack([ramp, noise])[np.newaxis])
+    >>> correlation.round(2).tolist(), energy.round(2).tolist()
+    ([0.95, -1.0], [5.25, 1.0])
+    """
+    values = maps.astype(np.float64)
+    inner = tuple(range(2, values.ndim))
+    everything = (0, *inner)
+    values = values - values.mean(axis=inner, keepdims=True)
+    energy = np.square(values).mean(axis=everything)
+    steps = [
+        np.square(np.diff(values, axis=axis)).mean(axis=everything)
+        for axis in inner
+        if values.shape[axis] > 1
+    ]
+    # Half the mean square of steps between neighbours is energy times (1 - correlation).
+    return 1 - np.mean(steps, axis=0) / (2 * np.maximum(energy, 1e-300)), energy
 
 
 def _as_input(maps: Array, geometry: LayerGeometry, input_shape: Shape) -> Array:

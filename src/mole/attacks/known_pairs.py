@@ -8,7 +8,7 @@ as the known ones span. The augmented layer is not used.
 import numpy as np
 from scipy.linalg import cho_factor, solve_triangular
 
-from mole.analysis.solving import counted_pairs, published_pairs
+from mole.analysis.security import counted_pairs, published_pairs
 from mole.attacks.tools.attack import Attack, Attacker, Finding
 from mole.attacks.tools.views import InjectingView
 from mole.scheme.shapes import Array, element_count, roll

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mole.analysis.solving import (
+from mole.analysis.security import (
     counted_equations,
     counted_unknowns,
     published_equations,

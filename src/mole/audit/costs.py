@@ -1,11 +1,11 @@
 """What morphing costs: as published, as counted, and as measured on this machine."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from mole.analysis import Figure, LayerSizes, Setting, figures_of
+from mole.analysis import Figure
 from mole.audit.report import Cost
 from mole.audit.subject import Subject
 from mole.scheme.augmented import AugmentedLayer
@@ -17,14 +17,10 @@ from mole.scheme.shapes import Array
 SAMPLES, ROUNDS = 64, 3
 
 
-def costs_of(subject: Subject) -> tuple[Cost, ...]:
-    """The overhead of a subject; nothing without its first layer."""
+def costs_of(subject: Subject, figures: Mapping[str, Figure]) -> tuple[Cost, ...]:
+    """The overhead of a subject, of which these figures are known; nothing without its first layer."""
     if subject.layer is None or subject.augmented is None:
         return ()
-    setting = Setting(
-        layer=LayerSizes.of(subject.layer), kappa=subject.kappa, images=subject.rows or len(subject.morphed)
-    )
-    figures = {figure.name: figure for figure in figures_of(setting)}
     measured = _measured(subject, subject.layer, subject.augmented)
     return tuple(
         _cost(figures[name], measured.get(name))

@@ -114,6 +114,25 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Plot:
+    """A figure as SVG, with its numbers as a table for those who cannot see it.
+
+    Attributes:
+        title, words: what it is, and what to see in it.
+        svg: the drawing.
+        columns, rows: the same as a table.
+        pictures: pictures that belong to it, in order.
+    """
+
+    title: str
+    words: str
+    svg: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True)
 class AttackReport:
     """One attack: what was tried, and what came of it.
 

@@ -15,17 +15,16 @@ from dataclasses import replace
 import numpy as np
 
 from mole._version import __version__
-from mole.analysis import LayerSizes, Setting, figures_of
+from mole.analysis import Figure, LayerSizes, Setting, figures_of
 from mole.attacks import ATTACKS
 from mole.attacks.tools.attack import Attack, Finding
 from mole.attacks.tools.views import MissingInputError, NotApplicableError
 from mole.audit.costs import costs_of
-from mole.audit.from_delivery import subject_of_delivery
 from mole.audit.from_setting import subject_of_setting
 from mole.audit.pictures import pictures_of
 from mole.audit.report import AttackReport, Report, Status
 from mole.audit.scoring import score
-from mole.audit.subject import FEWEST_SCORED, Subject
+from mole.audit.subject import FEWEST_SCORED, Subject, subject_of_delivery
 from mole.audit.verdicts import judged, verdicts_of
 from mole.errors import MoleError, MoleWarning
 from mole.exchange.delivery import Delivery
@@ -121,7 +120,8 @@ def audit_subject(
     progress: Progress = no_progress,
 ) -> Report:
     """Attack a subject with these attacks, in this order."""
-    bounds = {} if subject.layer is None else published_bounds(subject.layer, subject.kappa)
+    figures = _figures(subject)
+    bounds, costs = published_bounds(figures), costs_of(subject, figures)
     tried = _try_all(subject, attacks, budget=budget, seed=seed, progress=progress)
     reports = tuple(judged(replace(one, published=bounds.get(one.attack.name))) for one in tried)
     return Report(
@@ -129,17 +129,24 @@ def audit_subject(
         warnings=(*subject.warnings, *_too_few(subject)),
         verdicts=verdicts_of(reports),
         attacks=reports,
-        costs=costs_of(subject),
+        costs=costs,
         version=__version__,
         title=TITLES[subject.private],
         private=subject.private,
     )
 
 
-def published_bounds(layer: FirstLayer, kappa: int) -> Mapping[str, str]:
+def _figures(subject: Subject) -> Mapping[str, Figure]:
+    """What is published about a subject and what counting gives, by name; nothing without a first layer."""
+    if subject.layer is None:
+        return {}
+    images = subject.rows or len(subject.morphed)
+    setting = Setting(layer=LayerSizes.of(subject.layer), kappa=subject.kappa, images=images)
+    return {figure.name: figure for figure in figures_of(setting)}
+
+
+def published_bounds(figures: Mapping[str, Figure]) -> Mapping[str, str]:
     """The published figure by name of attack, in words; attacks that the paper does not know have none."""
-    setting = Setting(layer=LayerSizes.of(layer), kappa=kappa)
-    figures = {figure.name: figure for figure in figures_of(setting)}
     return {
         attack: f"{figures[name].what}: {figures[name].words('by_formula')}"
         for attack, name in PUBLISHED.items()
@@ -177,11 +184,11 @@ def _try(subject: Subject, attack: Attack, rng: np.random.Generator) -> AttackRe
     try:
         finding = attack.run(subject.view(attack.view), rng)
     except MissingInputError as reason:
-        return AttackReport(attack, Status.NOT_TRIED, _sentence(reason))
+        return AttackReport(attack, Status.NOT_TRIED, reason.sentence)
     except NotApplicableError as reason:
-        return AttackReport(attack, Status.NOT_APPLICABLE, _sentence(reason))
+        return AttackReport(attack, Status.NOT_APPLICABLE, reason.sentence)
     except MoleError as reason:
-        return AttackReport(attack, Status.NOT_TRIED, _sentence(reason))
+        return AttackReport(attack, Status.NOT_TRIED, reason.sentence)
     except Exception as error:  # one attack that fails must not cost the whole report
         return AttackReport(attack, Status.GAVE_UP, f"It gave up: {type(error).__name__}.")
     return _compared(subject, attack, finding, time.perf_counter() - start)
@@ -210,8 +217,3 @@ def _first(finding: Finding, count: int) -> Finding:
         maps=None if finding.maps is None else finding.maps[:count],
         distances=None if finding.distances is None else finding.distances[:count, :count],
     )
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error).rstrip(".")
-    return text[:1].upper() + text[1:] + "."

@@ -1,19 +1,25 @@
-"""A report as files: `audit.json` for machines, described in docs/format.md, and a page for people."""
+"""A report as files: `audit.json` for machines, described in docs/format.md, and `audit.html` for people.
 
+The page needs no network and no scripts, nothing but the file itself.
+"""
+
+import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-from mole.audit.drawing import Plot
-from mole.audit.page import render
+from mole.attacks.tools.attack import Attacker
 from mole.audit.paper_figures import paper_figures
-from mole.audit.report import AttackReport, Report, Verdict
+from mole.audit.report import AttackReport, Picture, Plot, Report, Status, Verdict
 from mole.audit.scoring import Score
+from mole.audit.wording import in_short, measured, plainly
 from mole.errors import DeliveryError
 from mole.storage.atomic import new_folder, reason_of
 
@@ -118,3 +124,71 @@ def _plain(value: Any) -> Any:
     raise TypeError(
         f"a {type(value).__name__} has no place in audit.json: turn it into numbers or text first"
     )
+
+
+@dataclass(frozen=True)
+class Group:
+    """The attacks of one attacker, those that ran first; and the verdict on it, if there is one."""
+
+    number: int
+    attacker: Attacker
+    verdict: Verdict | None
+    tried: tuple[AttackReport, ...]
+    untried: tuple[AttackReport, ...]
+
+
+def render(report: Report, plots: Sequence[Plot] = ()) -> str:
+    """The page as HTML: save it, open it, print it, hand it on.
+
+    >>> page = render(Report(subject={}, warnings=("too few images",)))
+    >>> "too few images" in page, "<script" in page
+    (True, False)
+
+    Args:
+        report: what was found.
+        plots: figures to show below it.
+    """
+    environment = Environment(
+        loader=PackageLoader("mole", "audit"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters.update(
+        png=_address, plainly=plainly, measured=measured, in_short=in_short, drawing=_drawing
+    )
+    template = environment.get_template("page.html.j2")
+    return template.render(report=report, groups=groups(report), plots=plots)
+
+
+def groups(report: Report) -> list[Group]:
+    """Attacks by attacker, in the order of the verdicts; attackers without a verdict come last."""
+    verdicts = {verdict.attacker: verdict for verdict in report.verdicts}
+    attackers = dict.fromkeys([*verdicts, *(one.attack.attacker for one in report.attacks)])
+    return [
+        Group(
+            number,
+            attacker,
+            verdicts.get(attacker),
+            _of(report.attacks, attacker, tried=True),
+            _of(report.attacks, attacker, tried=False),
+        )
+        for number, attacker in enumerate(attackers, start=1)
+    ]
+
+
+def _of(attacks: Sequence[AttackReport], attacker: Attacker, *, tried: bool) -> tuple[AttackReport, ...]:
+    return tuple(
+        one
+        for one in attacks
+        if one.attack.attacker == attacker
+        and (one.status in (Status.NOT_APPLICABLE, Status.NOT_TRIED)) is not tried
+    )
+
+
+def _address(picture: Picture) -> str:
+    """A picture as an address that holds the picture itself."""
+    return "data:image/png;base64," + base64.b64encode(picture.png).decode()
+
+
+def _drawing(plot: Plot) -> Markup:
+    """A plot's drawing, which goes into the page as it is."""
+    return Markup(plot.svg)  # noqa: S704  (`line_plot` drew it, and escapes the words in it)

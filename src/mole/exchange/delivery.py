@@ -21,6 +21,7 @@ from mole.exchange.manifest import Manifest, SplitFacts
 from mole.exchange.probes import Probes, Witnesses, load_probes
 from mole.exchange.shards import Encoding, Shard, ShardFile, load_encoding, shard_name
 from mole.scheme.augmented import AugmentedLayer
+from mole.scheme.shapes import Array, roll
 from mole.storage.stores import LocalStore, Store, digest_of, local_copy, open_store
 
 AUGMENTED = "augmented-layer.safetensors"
@@ -105,6 +106,18 @@ class Delivery:
         """A split's shards, one by one."""
         for file in self.shard_files(split):
             yield file.read(self.manifest.input_shape, self.manifest.dtype)
+
+    def first_rows(self, split: str, at_most: int) -> tuple[Array, list[str]]:
+        """The first rows of a split: morphed samples as float32, (n, *input_shape), and their ids."""
+        rows: list[Array] = []
+        ids: list[str] = []
+        for shard in self.shards(split):
+            wanted = at_most - len(ids)
+            rows.append(self.encoding.decode(shard.values[:wanted]))
+            ids += shard.row_ids[:wanted]
+            if len(ids) >= at_most:
+                break
+        return roll(np.concatenate(rows), self.manifest.input_shape), ids
 
     def row_ids(self, split: str) -> list[str]:
         """The id of every row of a split."""

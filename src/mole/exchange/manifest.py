@@ -158,6 +158,7 @@ class Manifest:
         check_dtype(content["dtype"])
         if not content["splits"]:
             raise ValueError("no split")
+        splits = {name: SplitFacts.parse(facts) for name, facts in content["splits"].items()}
         normalisation = content.pop("normalisation")
         classes = content.pop("classes")
         return cls(
@@ -166,7 +167,7 @@ class Manifest:
                 "input_shape": check_shape(content["input_shape"]),
                 "output_shape": check_shape(content["output_shape"]),
                 "columns": tuple(content["columns"]),
-                "splits": {name: SplitFacts.parse(facts) for name, facts in content["splits"].items()},
+                "splits": splits,
                 "files": {name: FileFacts(**facts) for name, facts in content["files"].items()},
             },
             normalisation=None if normalisation is None else Normalisation(**normalisation),
