@@ -3,7 +3,7 @@
 An attack is given one of these. No way leads from a view to the key or to the plain data: neither is in it,
 and this part of the package cannot import the one that holds keys.
 
-    OutsiderView      morphed data, public images of the same kind
+    OutsiderView      morphed data and its labels, public images of the same kind
       DeliveryView      the whole delivery: also the augmented layer
         DeveloperView     the receiver it was made for: also its own first layer
           InjectingView     also some plain images whose morphed rows it knows
@@ -12,6 +12,7 @@ and this part of the package cannot import the one that holds keys.
 from dataclasses import dataclass, fields
 
 import numpy as np
+import numpy.typing as npt
 
 from mole.errors import MoleError, ShapeError
 from mole.scheme.augmented import AugmentedLayer
@@ -19,6 +20,8 @@ from mole.scheme.first_layer import FirstLayer
 from mole.scheme.first_layer import LayerGeometry as LayerGeometry  # noqa: PLC0414  (a part of views)
 from mole.scheme.layouts import LAYOUTS, Indices, Layout
 from mole.scheme.shapes import Array, Shape, block_size
+
+Labels = npt.NDArray[np.int64]
 
 
 class NotApplicableError(MoleError):
@@ -37,18 +40,28 @@ class OutsiderView:
         morphed: morphed samples as delivered, (n, *input_shape).
         kappa, layout: how they were morphed; the manifest says so.
         public: plain images of the same kind from elsewhere, (m, *input_shape), or None.
+        labels, public_labels: the classes of both, numbered alike; None where there are none.
+        candidates: plain images of which the attacker asks whether they are among the morphed ones.
+        elsewhere: morphed samples of another delivery, or of requests, under the same key.
     """
 
     morphed: Array
     kappa: int
     layout: str = "rows"
     public: Array | None = None
+    labels: Labels | None = None
+    public_labels: Labels | None = None
+    candidates: Array | None = None
+    elsewhere: Array | None = None
 
     def __post_init__(self) -> None:
+        for labels, samples in ((self.labels, self.morphed), (self.public_labels, self.public)):
+            if labels is not None and (samples is None or labels.shape != samples.shape[:1]):
+                raise ShapeError("there is not one label for each sample: give as many labels as samples")
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
-                if value.shape[1:] != self.morphed.shape[1:]:
+                if value.dtype.kind == "f" and value.shape[1:] != self.morphed.shape[1:]:
                     raise ShapeError(f"{field.name} images differ in shape from the morphed samples")
                 kept = value.view()
                 kept.flags.writeable = False

@@ -1,0 +1,202 @@
+"""What labels and higher moments give away, even of a whitened core with kappa = 1.
+
+Whitening leaves a secret rotation, and everything that is not second order turns with it: the mean and the
+covariance within each class, those of short and of long rows, third moments. Somebody with public images of
+the same kind computes the same on both sides and looks for the rotation under which all of it agrees; from
+there on, third moments along the directions in which images vary most sharpen it, round by round. Labels
+lie in the delivered files, and help where the public images have classes as well.
+
+Attacks of this family on rotated data are known from private data mining: K. Liu, C. Giannella and
+H. Kargupta, An attacker's view of distance preserving maps for privacy preserving data mining (PKDD 2006);
+S. Guo and X. Wu, Deriving private information from arbitrarily projected data (PAKDD 2007).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.blocks import RotationSearch, Whitened
+from mole.attacks.tools.higher_moments import (
+    Directions,
+    Groups,
+    climbed,
+    find_rotation,
+    leading_space,
+    with_further,
+    within,
+)
+from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
+from mole.scheme.shapes import Array
+
+MOST_SIDE = 3072
+MOST_NUMBERS = 40_000_000  # on each side; of more, the first rows are used
+MOST_SPACE = 256  # directions in which the rotation is sought; of larger rows, those that say most
+MOST_GROUPS = 64  # classes times places
+LENGTHS = {True: 3, False: 8}  # shares by length: with groups, and without
+FEWEST_ROWS = 200
+STARTS, STEPS = 4, 60
+ROUNDS, ROUND_STEPS, LEADING = 6, 25, 16  # of sharpening by third moments, along so many directions
+AT_MOST_IMAGES = 512
+
+
+class Rotation(NamedTuple):
+    """What undoes the morphing, as far as it was found.
+
+    Attributes:
+        inverse: morphed blocks, less their mean, times this are plain ones, less theirs: (q, q).
+        morphed_mean, public_mean: (q,).
+        agreement: of the moments on both sides, as a share of the most there could be.
+        rows, public_rows: how many blocks were compared.
+        classes: how many classes were told apart; 0 without labels.
+    """
+
+    inverse: Array
+    morphed_mean: Array
+    public_mean: Array
+    agreement: float
+    rows: int
+    public_rows: int
+    classes: int
+
+    def undo(self, blocks: Array) -> Array:
+        """Plain blocks, (n, kappa, q)."""
+        turned: Array = (blocks - self.morphed_mean) @ self.inverse + self.public_mean
+        return turned.astype(np.float32)
+
+
+def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
+    """Find the rotation, and undo it."""
+    found = match_moments(view, rng)
+    images = found.undo(view.to_blocks(view.morphed[:AT_MOST_IMAGES]))
+    by = f"in {found.classes} classes" if found.classes else "without labels"
+    return Finding(
+        words=(
+            f"Means, covariances and third moments of {found.rows} morphed blocks {by}, {view.block} "
+            f"numbers each, were turned until they agreed with those of {found.public_rows} public ones "
+            f"(to {found.agreement:.0%}). The images are as good as that rotation."
+        ),
+        images=view.to_samples(images),
+        facts={
+            "q": view.block,
+            "blocks, morphed": found.rows,
+            "blocks, public": found.public_rows,
+            "blocks per q": round(found.rows / view.block, 1),
+            "classes": found.classes,
+            "agreement with public images": round(found.agreement, 4),
+        },
+    )
+
+
+def match_moments(view: OutsiderView, rng: np.random.Generator, *, labels_alone: bool = False) -> Rotation:
+    """The rotation between morphed data and public images.
+
+    Args:
+        view: what the attacker has; labels are used where both sides have them.
+        rng: where the search starts.
+        labels_alone: use nothing but what tells the classes apart, to see what labels give by themselves.
+
+    Raises:
+        NotApplicableError: if there is nothing to compare, or it takes too long.
+    """
+    images = _check(view)
+    most = max(FEWEST_ROWS, MOST_NUMBERS // (view.kappa * view.block))
+    public, public_mean = _centred(view.to_blocks(images[:most]))
+    morphed, morphed_mean = _centred(view.to_blocks(view.morphed[:most]))
+    plain, turned = Whitened.of(public), Whitened.of(morphed)
+    classes, groups = _groups(view, len(public), len(morphed))
+    lengths = 1 if labels_alone else LENGTHS[groups[0] is not None]
+    sides = (
+        Directions.of(plain.blocks.reshape(-1, view.block), groups[0], lengths),
+        Directions.of(turned.blocks.reshape(-1, view.block), groups[1], lengths),
+    )
+    found, agreement = _search(sides, _leading(plain), rng, labels_alone=labels_alone)
+    inverse = (turned.whiten @ found.T @ plain.colour).astype(np.float32)
+    counts = (len(sides[1].rows), len(sides[0].rows))
+    return Rotation(inverse, morphed_mean, public_mean, agreement, *counts, classes)
+
+
+def _search(
+    sides: tuple[Directions, Directions], leading: Array, rng: np.random.Generator, *, labels_alone: bool
+) -> tuple[Array, float]:
+    """The rotation, as far as the space goes in which moments say most, and its agreement."""
+    cells = sides[0].common_cells(sides[1])
+    whole = [side.moments(cells, apart=labels_alone) for side in sides]
+    ours, theirs = (leading_space(some, MOST_SPACE) for some in whole)
+    public, morphed = within(whole[0], ours), within(whole[1], theirs)
+    found, agreement = find_rotation(public, morphed, rng, starts=STARTS, steps=STEPS)
+    if labels_alone:
+        return ours @ found @ theirs.T, agreement
+    plain, turned = sides[0].within(ours), sides[1].within(theirs)
+    public = with_further(public, plain.third_moments(public.means))
+    morphed = with_further(morphed, turned.third_moments(morphed.means))
+    found, agreement = find_rotation(public, morphed, rng, starts=STARTS, steps=STEPS, known=found)
+    along = ours.T @ leading
+    public = with_further(public, plain.third_moments(along.T))
+    for _ in range(ROUNDS):
+        further = with_further(morphed, turned.third_moments((found.T @ along).T))
+        found, agreement = climbed(RotationSearch(public, further), found, ROUND_STEPS)
+    return ours @ found @ theirs.T, agreement
+
+
+def _check(view: OutsiderView) -> Array:
+    if view.public is None:
+        raise MissingInputError("there are no public images to compare the morphed data with")
+    fewest = min(len(view.public), len(view.morphed))
+    if fewest < FEWEST_ROWS:
+        raise NotApplicableError(
+            f"{fewest} images are too few to compare their moments: it takes {FEWEST_ROWS} or more of "
+            "each, morphed and public"
+        )
+    if view.block > MOST_SIDE:
+        raise NotApplicableError(
+            f"a core of side {view.block} takes too long here: {MOST_SIDE} is the limit"
+        )
+    return view.public
+
+
+def _centred(blocks: Array) -> tuple[Array, Array]:
+    """Blocks less their mean over all places, and that mean."""
+    mean = blocks.mean(axis=(0, 1), dtype=np.float64).astype(np.float32)
+    return (blocks - mean).astype(np.float32), mean
+
+
+def _leading(public: Whitened) -> Array:
+    """The directions in which public images vary most, (q, some)."""
+    directions: Array = np.linalg.eigh(public.colour)[1][:, : -LEADING - 1 : -1]
+    return directions
+
+
+def _groups(
+    view: OutsiderView, public: int, morphed: int
+) -> tuple[int, tuple[Groups | None, Groups | None]]:
+    """How many classes are told apart, and the class and place of every block on both sides.
+
+    Without labels there are no classes; where there is one place as well, there are no groups at all.
+    """
+    labels = [np.zeros(public, np.int64), np.zeros(morphed, np.int64)]
+    classes = 0
+    if view.public_labels is not None and view.labels is not None:
+        known = np.unique(np.concatenate([view.public_labels, view.labels]))
+        both = (view.public_labels[:public], view.labels[:morphed])
+        labels, classes = [np.searchsorted(known, some) for some in both], len(known)
+    places = view.kappa if view.kappa * max(classes, 1) <= MOST_GROUPS else 1
+    if places * max(classes, 1) == 1:
+        return classes, (None, None)
+    place = np.arange(view.kappa) % places
+    ours, theirs = ((some[:, np.newaxis] * places + place).reshape(-1).astype(np.int64) for some in labels)
+    return classes, (ours, theirs)
+
+
+ATTACK = Attack(
+    name="moment-matching",
+    title="Matching of higher moments",
+    attacker=Attacker.OUTSIDER,
+    view=OutsiderView,
+    run=run,
+    source="this project; the family is known as attacks on rotation perturbation (Liu et al., PKDD 2006)",
+    advice=(
+        "Encrypt the delivery for its developer. Leave labels out where you can, and deliver few images "
+        "against the side of the core: every further image under one core helps this attack."
+    ),
+)
