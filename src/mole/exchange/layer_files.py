@@ -10,7 +10,8 @@ import numpy as np
 
 from mole.errors import LayerFileError, MoleError, ShapeError
 from mole.scheme.augmented import STORED_DTYPES, AugmentedLayer
-from mole.scheme.first_layer import MAX_SPATIAL_AXES, FirstLayer, LayerGeometry
+from mole.scheme.first_layer import MAX_SPATIAL_AXES, FirstLayer
+from mole.scheme.geometry import LayerGeometry
 from mole.scheme.layouts import LAYOUTS
 from mole.scheme.morphing import narrow
 from mole.scheme.normalisation import Normalisation

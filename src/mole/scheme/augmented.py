@@ -16,7 +16,8 @@ import numpy.typing as npt
 from mole.errors import ParameterError, ShapeError
 from mole.limits import MAX_ELEMENTS, MAX_FEATURES
 from mole.scheme.convolution import Convolution, add_bias
-from mole.scheme.first_layer import FirstLayer, LayerGeometry
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.geometry import LayerGeometry
 from mole.scheme.layouts import Indices, Layout, LayoutName
 from mole.scheme.morphing import Morphing, narrow
 from mole.scheme.normalisation import Normalisation

@@ -6,7 +6,7 @@ from torch import nn
 
 from mole.errors import MoleError, ParameterError, UnsupportedLayerError
 from mole.scheme.augmented import AugmentedLayer
-from mole.scheme.first_layer import LayerGeometry
+from mole.scheme.geometry import LayerGeometry
 from mole.torch.export import describe
 from mole.torch.find import FoundLayer, find_first_layer, layer_in_use
 from mole.torch.module import AugmentedModule

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mole.errors import MoleError, ShapeError
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.first_layer import LayerGeometry as LayerGeometry  # noqa: PLC0414  (a part of views)
+from mole.scheme.geometry import LayerGeometry as LayerGeometry  # noqa: PLC0414  (a part of views)
 from mole.scheme.layouts import LAYOUTS, Indices, Layout
 from mole.scheme.shapes import Array, Shape, block_size
 
