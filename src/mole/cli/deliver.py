@@ -30,6 +30,7 @@ from mole.exchange.shards import Dtype
 from mole.progress import Progress
 from mole.provider import deliver as library
 from mole.provider.class_names import listed, what_leaves
+from mole.provider.copying import refuse_copying
 from mole.provider.deliver import Delivered, EngineName
 from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
@@ -71,6 +72,9 @@ def deliver(
             help="Hand over the names of the classes. Unasked, only where they hardly are people's."
         ),
     ] = None,
+    allow_copying_layer: Annotated[
+        bool, typer.Option("--allow-copying-layer", help="Augment a layer even if it copies pixels.")
+    ] = False,
     engine: Annotated[
         EngineName, typer.Option(help="What does the work: this machine, or Ray on many.")
     ] = "local",
@@ -87,6 +91,8 @@ def deliver(
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
     with _morphing(quiet=quiet) as progress:
         secrets, first = secrets_for(key, passphrase_file, identity), load_first_layer(layer)
+        if not allow_copying_layer:
+            refuse_copying(first, str(layer))
         source = open_source(data)
         leaving = what_leaves(source, class_names=class_names)
         opened = MorphKey.load(key, **secrets)
@@ -99,7 +105,7 @@ def deliver(
             data if engine == "ray" else source,  # Ray's workers open the data themselves
             first, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=leaving.class_names,
-            labels=leaving.labels, engine=engine,
+            labels=leaving.labels, allow_copying_layer=allow_copying_layer, engine=engine,
             ray_address=ray_address, progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
