@@ -202,7 +202,7 @@ MISTAKES = {
             ),
         ],
         EMPTY: [(["empty", *LAYER, *MINE], "empty is empty")],
-        IMAGE: [(["photos", *LAYER, *MINE], "photos/cat/2.png cannot be used")],
+        IMAGE: [(["photos", *LAYER, *MINE, "--no-class-names"], "photos/cat/2.png cannot be used")],
         NAN: [(["nan.npz", *LAYER, *MINE], "NaN")],
         SHAPE: [(["large.npz", *LAYER, *MINE], "3x9x9 and the layer takes 3x8x8: give --resize")],
         REST: [

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 import mole
+from command import right
 from deliveries import make_layer, write_npz
 from images import smooth_images
 from mole.provider.review import contact_sheet, rebuild, review_layer
@@ -29,7 +30,7 @@ def test_enough_channels_rebuild_every_pixel(rng):
         review = review_layer(layer, images)
         assert (review.rank, review.patch) == (27, 27)
         assert review.correlation > 0.999
-        assert not review.copying
+        assert review.copies == ((), ())
 
 
 def test_few_channels_rebuild_less(rng):
@@ -45,9 +46,11 @@ def test_a_layer_that_copies_pixels_is_called_hostile(rng):
     weight[range(3), range(3), 1, 1] = 1
     layer = mole.FirstLayer.conv(weight, None, input_shape=(3, 12, 12), padding=1)
     review = review_layer(layer, smooth_images(rng, 4, (3, 12, 12)))
-    assert review.copying == (0, 1, 2)
-    assert review.findings[0].startswith("HOSTILE")
-    assert not review_layer(layer_of(rng, 8, padding=1), smooth_images(rng, 4, (3, 12, 12))).copying
+    assert review.copies == ((0, 1, 2), ())
+    assert review.findings[0].startswith("HOSTILE: its channels 0, 1, 2 copy single pixels")
+    honest = review_layer(layer_of(rng, 8, padding=1), smooth_images(rng, 4, (3, 12, 12)))
+    assert honest.copies == ((), ())
+    assert not any("HOSTILE" in finding for finding in honest.findings)
 
 
 def test_linear_layers_are_reviewed_too(rng):
@@ -82,3 +85,20 @@ def test_the_command(tmp_path, missing):
         assert "pin down" in done.stderr
         with Image.open(tmp_path / "review.png") as picture:
             assert picture.width > 500
+
+
+def test_the_command_on_a_linear_layer_and_on_sound(tmp_path, rng):
+    np.savez(tmp_path / "images.npz", x=rng.integers(0, 256, (20, 8, 8, 3), dtype=np.uint8))
+    weight = rng.normal(size=(10, 192)).astype(np.float32)
+    weight[4] = np.eye(192)[100]
+    mole.save(mole.FirstLayer.linear(weight, None, input_shape=(3, 8, 8)), tmp_path / "linear.safetensors")
+    facts = right("review", "linear.safetensors", "--data", "images.npz", cwd=tmp_path)
+    assert facts["hostile"] is True
+    with Image.open(tmp_path / "review.png") as picture:
+        assert picture.width == 2 * 12 * 10  # images and rebuilt ones
+    np.savez(tmp_path / "sound.npz", x=rng.normal(size=(20, 1, 30)).astype(np.float32))
+    weight = rng.normal(size=(4, 1, 9)).astype(np.float32)
+    mole.save(mole.FirstLayer.conv(weight, None, input_shape=(1, 30)), tmp_path / "sound.safetensors")
+    facts = right("review", "sound.safetensors", "--data", "sound.npz", "--out", "sound.png", cwd=tmp_path)
+    assert (facts["hostile"], facts["picture"]) == (False, None)
+    assert not (tmp_path / "sound.png").exists()

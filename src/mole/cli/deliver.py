@@ -35,6 +35,7 @@ from mole.exchange.signatures import check_layer
 from mole.progress import Progress
 from mole.provider import deliver as library
 from mole.provider.class_names import listed, what_leaves
+from mole.provider.copying import refuse_copying
 from mole.provider.deliver import Delivered, EngineName
 from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
@@ -86,6 +87,9 @@ def deliver(
             help="Hand over the names of the classes. Unasked, only where they hardly are people's."
         ),
     ] = None,
+    allow_copying_layer: Annotated[
+        bool, typer.Option("--allow-copying-layer", help="Augment a layer even if it copies pixels.")
+    ] = False,
     engine: Annotated[
         EngineName, typer.Option(help="What does the work: this machine, or Ray on many.")
     ] = "local",
@@ -106,6 +110,8 @@ def deliver(
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
     with _morphing(quiet=quiet) as progress:
         secrets, first = secrets_for(key, passphrase_file, identity), _signed_layer(layer, layer_signer)
+        if not allow_copying_layer:
+            refuse_copying(first, str(layer))
         recipients, source = recipient_texts(recipient or ()), open_source(data)
         leaving = what_leaves(source, class_names=class_names)
         opened, signing = MorphKey.load(key, **secrets), signing_key(sign)
@@ -119,7 +125,8 @@ def deliver(
             first, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=leaving.class_names,
             labels=leaving.labels, engine=engine, ray_address=ray_address, recipients=recipients,
-            sign=signing, allow_second_layer=allow_second_layer, progress=progress,
+            sign=signing, allow_second_layer=allow_second_layer,
+            allow_copying_layer=allow_copying_layer, progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
     say(SEALED if made.delivery.is_sealed else WHAT_IT_MEANS, quiet=quiet)

@@ -17,10 +17,11 @@ from mole.cli.options import (
     ResizeOption,
 )
 from mole.cli.terminal import check_output, say, show
-from mole.errors import FileError, ParameterError
+from mole.errors import FileError
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.signatures import check_layer
-from mole.provider.review import contact_sheet, review_layer
+from mole.provider.review import Review, contact_sheet, review_layer
+from mole.scheme.shapes import Array
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
 from mole.storage.atomic import new_file, reason_of
@@ -29,7 +30,9 @@ from mole.storage.atomic import new_file, reason_of
 def review(
     layer: LayerArgument,
     data: Annotated[str, typer.Option(help="Your data; a few images of it are looked at.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="A picture to write.")] = Path("review.png"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="A picture to write, of layers on images.")
+    ] = Path("review.png"),
     samples: Annotated[int, typer.Option(help="How many images.", min=1, max=64)] = 6,
     mode: ModeOption = None,
     resize: ResizeOption = None,
@@ -42,27 +45,19 @@ def review(
     check_output(out, force=force)
     signature = check_layer(layer, layer_signer)
     first = load_first_layer(layer)
-    if len(first.output_shape) != 3 or len(first.input_shape) != 3:
-        raise ParameterError(f"{layer} is a {first.kind} layer, and only those on images can be shown")
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
     plain = preparation.samples(open_source(data), samples)
     found = review_layer(first, plain)
-    picture = Image.fromarray((255 * contact_sheet(found, plain)).astype(np.uint8))
-    factor = max(1, 96 // first.input_shape[1])
-    try:
-        with new_file(out) as temporary:
-            picture.resize(
-                (picture.width * factor, picture.height * factor), Image.Resampling.NEAREST
-            ).save(temporary, format="PNG")
-    except OSError as error:
-        raise FileError(f"{out} cannot be written: {reason_of(error)}") from None
+    has_picture = len(first.input_shape) == 3
+    if has_picture:
+        _draw(found, plain, out)
     for finding in found.findings:
         say(finding, quiet=quiet)
     show(
         {
-            "picture": str(out),
+            "picture": str(out) if has_picture else None,
             "signature": signature,
-            "hostile": bool(found.copying),
+            "hostile": bool(found.copies.words),
             "rebuilt correlation": round(found.correlation, 4),
             "best map correlation": None
             if found.looks_like_image is None
@@ -72,3 +67,15 @@ def review(
         },
         as_json=as_json,
     )
+
+
+def _draw(found: Review, plain: Array, path: Path) -> None:
+    """Write the picture, enlarged."""
+    picture = Image.fromarray((255 * contact_sheet(found, plain)).astype(np.uint8))
+    factor = max(1, 96 // plain.shape[2])
+    size = (picture.width * factor, picture.height * factor)
+    try:
+        with new_file(path) as temporary:
+            picture.resize(size, Image.Resampling.NEAREST).save(temporary, format="PNG")
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {reason_of(error)}") from None

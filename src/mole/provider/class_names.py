@@ -3,7 +3,7 @@
 A class can be a person: hospitals keep a folder for each patient, and a folder's name is a class's name. So
 names leave unasked only where they hardly can be people's:
 
-- not from DICOM files; nor do labels made of their folders, which tell whose images are one patient's;
+- not from DICOM files, nor labels made of their folders, which tell whose images are one patient's;
 - not where there are more than a hundred classes;
 - not where a class has fewer than five samples, the size below which health statistics leave a figure out;
 - not where a name has the form of a patient's (Doe^Jane), or five digits in a row, as dates of birth do.

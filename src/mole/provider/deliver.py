@@ -25,6 +25,7 @@ from mole.exchange.signatures import sign_delivery
 from mole.limits import MAX_JSON_BYTES
 from mole.progress import Progress, no_progress
 from mole.provider.class_names import what_leaves
+from mole.provider.copying import refuse_copying
 from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
@@ -80,6 +81,7 @@ def deliver(
     skip_bad: bool = False,
     class_names: bool | None = None,
     labels: bool = True,
+    allow_copying_layer: bool = False,
     rows_per_shard: int | None = None,
     engine: EngineName = "local",
     ray_address: str | None = None,
@@ -105,6 +107,7 @@ def deliver(
         class_names: hand over the names of the classes; None does so only where they hardly are people's
             (`mole.provider.class_names`), and hands over no labels made of the folders of DICOM files.
         labels: hand over labels; without them no names of classes leave either.
+        allow_copying_layer: augment a layer even if it copies pixels (`mole.provider.copying`).
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
         ray_address: of a running cluster, as host:port, which gets the key; None for a Ray of its own on
@@ -121,11 +124,14 @@ def deliver(
     Raises:
         DeliveryError: if the key was used for another first layer before and that is not allowed,
             something else lies there, somebody else writes there, or the result would be of no use.
+        ParameterError: if the layer copies pixels, or an option cannot be used.
         BadSampleError: at the first sample that cannot be read, unless skip_bad.
     """
     sealed_for = recipient_texts(recipients)
     signing = SigningKey.load(sign) if isinstance(sign, str | os.PathLike) else sign
     first = load_first_layer(layer)
+    if layer_dtype is not None and not allow_copying_layer:
+        refuse_copying(first, "the first layer" if isinstance(layer, FirstLayer) else os.fspath(layer))
     ledger = Ledger(key.fingerprint, key.path)
     _ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
     write_shards = _engine(engine, ray_address, source, out)

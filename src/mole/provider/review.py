@@ -1,18 +1,19 @@
 """What a first layer would let the developer see: a look before it is augmented.
 
 The augmented layer gives the developer the layer's features of every image, and features of a convolution
-are filtered images. A developer who means harm can also ask for a layer that simply copies pixels.
+are filtered images. A developer who means harm can also ask for a layer that simply copies pixels, which
+`mole.provider.copying` finds.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from mole.provider.copying import Copies, copies_of
 from mole.scheme.convolution import features_of
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Array, Shape
 
-COPIES = 0.95  # share of a kernel's weight in one tap, above which it passes pixels through
 RANK_TOLERANCE = 1e-4
 
 
@@ -26,7 +27,7 @@ class Review:
         correlation: how well they match the images, 1 being perfect.
         looks_like_image: the best correlation of a single feature map with the grey image; None where
             features have another size.
-        copying: output channels that copy one pixel each.
+        copies: output channels that copy pixels, alone or two together.
         rank: how many numbers of each patch the features pin down, out of `patch`.
         patch: how many numbers a patch has.
     """
@@ -35,7 +36,7 @@ class Review:
     rebuilt: Array
     correlation: float
     looks_like_image: float | None
-    copying: tuple[int, ...]
+    copies: Copies
     rank: int
     patch: int
 
@@ -43,11 +44,8 @@ class Review:
     def findings(self) -> list[str]:
         """In plain words, the worst first."""
         words = []
-        if self.copying:
-            words.append(
-                f"HOSTILE: {len(self.copying)} of its channels copy single pixels, which no trained layer "
-                "does: do not augment it"
-            )
+        if self.copies.words:
+            words.append(f"HOSTILE: its {self.copies.words}: do not augment it")
         if self.rank == self.patch:
             words.append(
                 "its features pin down every pixel: whoever puts the channels in order can rebuild the "
@@ -72,16 +70,13 @@ def review_layer(layer: FirstLayer, plain: Array) -> Review:
     features = features_of(layer, plain)
     kernels = layer.ungrouped_weight.reshape(layer.channels, -1).astype(np.float64)
     singular = np.linalg.svd(kernels, compute_uv=False)
-    weights = np.abs(kernels)
-    shares = weights.max(axis=1) / np.maximum(weights.sum(axis=1), 1e-30)
-    several_taps = kernels.shape[1] > 1
     rebuilt = rebuild(layer, features)
     return Review(
         features=features,
         rebuilt=rebuilt,
         correlation=_correlation(rebuilt, plain),
         looks_like_image=_best_map(features, plain),
-        copying=tuple(np.flatnonzero(shares >= COPIES).tolist()) if several_taps else (),
+        copies=copies_of(layer),
         rank=int((singular > RANK_TOLERANCE * singular[0]).sum()),
         patch=kernels.shape[1],
     )
@@ -145,12 +140,16 @@ def _correlation(one: Array, other: Array) -> float:
 
 
 def contact_sheet(review: Review, plain: Array, *, maps: int = 6) -> Array:
-    """A grey picture, (height, width) from 0 to 1: each image, its strongest maps, the rebuilt image."""
+    """A grey picture, (height, width) from 0 to 1: each image, its strongest maps, the rebuilt image.
+
+    Features of a Linear layer are no maps, and are left out.
+    """
     strongest = np.argsort(review.features.reshape(*review.features.shape[:2], -1).std(axis=(0, 2)))[::-1]
+    shown = strongest[: maps if review.features.ndim == 4 else 0]
     rows = []
     for image, features, rebuilt in zip(plain, review.features, review.rebuilt, strict=True):
         size: Shape = image.shape[-2:]
-        cells = [image.mean(axis=0), *features[strongest[:maps]], rebuilt.mean(axis=0)]
+        cells = [image.mean(axis=0), *features[shown], rebuilt.mean(axis=0)]
         rows.append(np.hstack([_cell(cell, size) for cell in cells]))
     return np.vstack(rows)
 
