@@ -222,6 +222,6 @@ def test_a_layer_is_attached_before_a_model_is_distributed(one_process):
             attach(one, mole.augment(layer, key))
     assert isinstance(model[0], nn.Conv2d)
     attach(model, mole.augment(layer, key))
-    again = nn.parallel.DistributedDataParallel(model, broadcast_buffers=False)
+    again = nn.parallel.DistributedDataParallel(model)
     again(torch.ones(2, 3, 8, 8)).sum().backward()
     assert model[2].weight.grad.abs().sum() > 0
