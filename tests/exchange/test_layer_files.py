@@ -67,7 +67,7 @@ def test_any_safetensors_reader_opens_it_and_finds_nothing_secret(augmented, tmp
         assert set(file.keys()) == {"weight", "bias"}
         assert set(file.metadata()) == {
             "format", "version", "input_shape", "output_shape", "kappa", "layout", "key_fingerprint",
-            "mean", "std", "sha256",
+            "mean", "std", "sha256", "kernel", "stride", "padding", "dilation", "groups",
         }  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """An augmented layer in real networks: same features, frozen, saved and loaded."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def features_at(model: nn.Module, place: str, batch: torch.Tensor) -> torch.Tens
     """What a layer gives while the whole model runs."""
     seen = []
     model = copy.deepcopy(model).eval()
-    model.get_submodule(place).register_forward_hook(lambda _m, _i, out: seen.append(out))
+    model.get_submodule(place).register_forward_hook(lambda _m, _i, out: seen.append(out.clone()))
     with torch.no_grad():
         model(batch)
     return seen[0]
@@ -154,3 +155,73 @@ def test_an_augmented_layer_cannot_be_exported():
         export_first_layer(attached.model, attached.input_shape)
     with pytest.raises(ParameterError, match="FirstLayer cannot be attached"):
         attach(attached.original, attached.layer)
+
+
+def conv_layer(kernel: int, **numbers) -> mole.FirstLayer:
+    weight = np.random.default_rng(0).normal(size=(4, 3, kernel, kernel)).astype(np.float32)
+    return mole.FirstLayer.conv(weight, np.ones(4, np.float32), input_shape=(3, 8, 8), **numbers)
+
+
+@pytest.mark.parametrize(
+    ("layer", "words"),
+    [
+        (conv_layer(5, padding=2), r"kernel \(3, 3\) and this one was made from a layer with \(5, 5\)"),
+        (conv_layer(3, padding=2, dilation=2), r"dilation \(1, 1\)"),
+        (conv_layer(3, padding=((0, 2), (1, 1))), r"padding \(\(1, 1\), \(1, 1\)\)"),
+    ],
+)
+def test_a_layer_of_the_same_size_and_another_geometry_is_refused(layer, words, tmp_path):
+    model = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1))
+    own = model[0]
+    augmented = mole.augment(layer, mole.MorphKey.generate((3, 8, 8)))
+    mole.save(augmented, tmp_path / "layer.safetensors")
+    for one in (augmented, mole.load(tmp_path / "layer.safetensors")):
+        with pytest.raises(UnsupportedLayerError, match=words):
+            attach(model, one)
+        assert model[0] is own
+    attach(model, mole.augment(conv_layer(3, padding=1), mole.MorphKey.generate((3, 8, 8))))
+    with pytest.raises(UnsupportedLayerError, match=words):
+        attach(model, augmented)
+
+
+def test_another_stride_is_refused_and_what_changes_no_feature_is_not():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3, stride=2, padding=1))
+    key = mole.MorphKey.generate((3, 8, 8))
+    with pytest.raises(UnsupportedLayerError, match=r"stride \(2, 2\).*layer with \(1, 1\)"):
+        attach(model, mole.augment(conv_layer(5), key))
+    attach(
+        model, mole.augment(conv_layer(3, stride=2, padding=((1, 0), (1, 0))), key)
+    )  # no window is there
+
+
+def test_a_file_that_does_not_say_its_geometry_fits_by_its_size():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1))
+    augmented = mole.augment(conv_layer(3, padding=1), mole.MorphKey.generate((3, 8, 8)))
+    assert attach(model, replace(augmented, geometry=None)).geometry is None
+
+
+@pytest.fixture
+def one_process():
+    distributed = pytest.importorskip("torch.distributed")
+    if not (distributed.is_available() and distributed.is_gloo_available()):
+        pytest.skip("needs Gloo")
+    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+    yield
+    distributed.destroy_process_group()
+
+
+def test_a_layer_is_attached_before_a_model_is_distributed(one_process):
+    model = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.Flatten(), nn.Linear(256, 2))
+    wrapped = nn.parallel.DistributedDataParallel(model)
+    key = mole.MorphKey.generate((3, 8, 8))
+    layer = export_first_layer(wrapped, (3, 8, 8))
+    for one in (wrapped, nn.Sequential(wrapped)):
+        with pytest.raises(
+            UnsupportedLayerError, match="attach to the model itself, and wrap it afterwards"
+        ):
+            attach(one, mole.augment(layer, key))
+    assert isinstance(model[0], nn.Conv2d)
+    attach(model, mole.augment(layer, key))
+    again = nn.parallel.DistributedDataParallel(model)
+    again(torch.ones(2, 3, 8, 8)).sum().backward()
+    assert model[2].weight.grad.abs().sum() > 0

@@ -1,5 +1,9 @@
 """The first layer is found by running the model; what cannot be replaced is refused with every reason."""
 
+import copy
+import re
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +11,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
+from torch.nn.utils import parametrizations
 
 import mole
 from mole.errors import ParameterError, UnsupportedLayerError
@@ -14,29 +19,7 @@ from mole.scheme.layer_matrix import layer_matrix
 from mole.scheme.shapes import roll, unroll
 from mole.torch import attach, export_first_layer, find_first_layer
 from processors import needs_16_bits
-
-
-class Net(nn.Module):
-    """Two layers under names that say nothing about their order, and a forward to be filled in."""
-
-    def __init__(self, forward, **modules: nn.Module) -> None:
-        super().__init__()
-        for name, module in modules.items():
-            self.add_module(name, module)
-        self._run = forward
-
-    def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        return self._run(self, batch)
-
-
-def conv(inputs: int = 3, outputs: int = 4, **options) -> nn.Conv2d:
-    return nn.Conv2d(inputs, outputs, 3, **options)
-
-
-def reasons(model: nn.Module, shape=(3, 8, 8)) -> str:
-    with pytest.raises(UnsupportedLayerError) as caught:
-        export_first_layer(model, shape)
-    return " | ".join(caught.value.reasons)
+from small_models import Net, agree, conv, reasons
 
 
 def test_order_of_attributes_does_not_matter():
@@ -107,12 +90,11 @@ def test_what_keeps_the_input_is_seen_through(prepare, rng):
             Net(lambda n, x: F.linear(n.a(x.flatten(1)), n.a.weight.t()), a=nn.Linear(192, 192)),
             "weight of a is also used elsewhere",
         ),
-        (Net(lambda n, x: n.a(F.pad(x, (1, 1)).unsqueeze(1)), a=nn.Conv3d(1, 2, 3)), "changes its shape"),
+        (Net(lambda n, x: n.a(F.pad(x, (0, 0, 0, 0, 1, 0))), a=conv(4)), "pads its input along other axes"),
+        (Net(lambda n, x: n.a(F.pad(x, (1, 1)).flatten(1)), a=nn.Linear(240, 4)), "along other axes"),
     ],
 )
 def test_what_cannot_be_replaced_is_refused_with_its_reason(model, words):
-    import re
-
     assert re.search(words, reasons(model))
 
 
@@ -121,13 +103,110 @@ def test_all_reasons_come_at_once():
     assert reasons(model).count("|") == 2
 
 
-def test_a_layer_with_a_forward_of_its_own_is_refused():
-    class Standardised(nn.Conv2d):
-        def forward(self, batch: torch.Tensor) -> torch.Tensor:
-            return F.conv2d(batch, self.weight - self.weight.mean(), self.bias)
+class Standardised(nn.Conv2d):
+    """A convolution that works out its weight anew in every call."""
 
-    assert "computes something other" in reasons(nn.Sequential(Standardised(3, 4, 3)))
-    assert "computes something other" in reasons(nn.Sequential(Standardised(3, 64, 7)))
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        return F.conv2d(batch, self.weight - self.weight.mean(), self.bias)
+
+
+def old_form(norm, layer: nn.Module) -> nn.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # the old form is deprecated, and in use
+        return norm(layer)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Standardised(3, 4, 3),
+        lambda: parametrizations.weight_norm(conv()),
+        lambda: parametrizations.spectral_norm(conv()),
+        lambda: old_form(nn.utils.weight_norm, conv()),
+        lambda: old_form(nn.utils.spectral_norm, conv()),
+    ],
+)
+def test_a_weight_that_is_worked_out_in_every_call_is_taken_as_it_comes_out(make):
+    torch.manual_seed(0)
+    model = nn.Sequential(make(), nn.ReLU(inplace=True)).train()
+    before = copy.deepcopy(model.state_dict())
+    export_first_layer(model, (3, 8, 8))
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+    assert agree(model, (3, 8, 8))
+
+
+def test_a_layer_that_does_more_than_its_product_is_refused():
+    class Activated(nn.Conv2d):
+        def forward(self, batch: torch.Tensor) -> torch.Tensor:
+            return super().forward(batch).relu()
+
+    class Attending(nn.Conv2d):
+        def forward(self, batch: torch.Tensor) -> torch.Tensor:
+            return F.conv2d(batch, self.weight * batch.mean().sigmoid(), self.bias)
+
+    class Thinned(nn.Conv2d):
+        def forward(self, batch: torch.Tensor) -> torch.Tensor:
+            return F.conv2d(batch, F.dropout(self.weight, 0.2, self.training), self.bias)
+
+    class Noisy(nn.Conv2d):
+        def forward(self, batch: torch.Tensor) -> torch.Tensor:
+            return super().forward(batch) + self.training
+
+    assert "computes something other" in reasons(nn.Sequential(Activated(3, 4, 3)))
+    assert "computes something other" in reasons(nn.Sequential(Attending(3, 4, 3)))
+    assert re.search("random|other features while training", reasons(nn.Sequential(Thinned(3, 4, 3))))
+    assert "other features while training" in reasons(nn.Sequential(Noisy(3, 4, 3)))
+
+
+@pytest.mark.parametrize(
+    ("prepare", "shape", "layer"),
+    [
+        (lambda x: F.pad(F.pad(x, (1, 0)), (0, 2, 1, 1)), (3, 8, 8), conv(stride=2)),
+        (lambda x: F.pad(x[:, None], (2, 1)), (30,), nn.Conv1d(1, 4, 5, stride=2)),
+        (lambda x: F.pad(x, (2, 1)).unsqueeze(1), (30,), nn.Conv1d(1, 4, 5, stride=2)),
+        (lambda x: F.pad(x, (1, 1)).unsqueeze(1), (3, 8, 8), nn.Conv3d(1, 4, 3)),
+        (lambda x: x[:][:, None], (6, 7), nn.Conv2d(1, 4, 3, padding=1)),
+    ],
+)
+def test_pads_in_a_row_and_an_added_axis_of_channels(prepare, shape, layer):
+    model = Net(lambda net, x: net.stem(prepare(x)), stem=layer)
+    assert export_first_layer(model, shape).input_shape == shape
+    assert agree(model, shape)
+
+
+def test_every_call_of_a_layer_is_looked_at():
+    pooled = Net(lambda n, x: n.a(x).amax((2, 3)) + n.a(F.pad(x, (2, 2, 2, 2))).amax((2, 3)), a=conv())
+    assert "no zeros around it in one call and with 2+2 and 2+2 zeros" in reasons(pooled)
+    training = Net(lambda n, x: n.a(F.pad(x, (1, 1)) if n.training else x), a=conv())
+    assert "with 1+1 zeros around it in another" in reasons(training)
+    choice = Net(lambda n, x: n.b(x) if n.training else n.a(x), a=conv(), b=conv())
+    assert "several layers: a, b" in reasons(choice)
+    assert agree(Net(lambda n, x: n.a(x) + 2 * n.a(x), a=conv()), (3, 8, 8))
+
+
+def test_autocast_and_the_default_device_change_nothing():
+    model = nn.Sequential(conv())
+    expected = export_first_layer(model, (3, 8, 8)).fingerprint
+    with torch.autocast("cpu", torch.bfloat16):
+        assert export_first_layer(model, (3, 8, 8)).fingerprint == expected
+    with torch.device("meta"):
+        assert export_first_layer(model, (3, 8, 8)).fingerprint == expected
+        layer = mole.augment(export_first_layer(model, (3, 8, 8)), mole.MorphKey.generate((3, 8, 8)))
+        assert attach(model, layer).weight.device.type == "cpu"
+
+
+@needs_16_bits
+def test_autocast_inside_a_model_is_allowed_its_rounding():
+    def forward(net, x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return net.a(x)
+
+    assert export_first_layer(Net(forward, a=conv()), (3, 8, 8)).channels == 4
+
+
+def test_a_model_without_values_is_refused_with_the_way_out():
+    with pytest.raises(UnsupportedLayerError, match=r"'0.weight' is on the meta device.*load_state_dict"):
+        export_first_layer(nn.Sequential(conv()).to("meta"), (3, 8, 8))
 
 
 def test_attach_refuses_what_export_refuses():

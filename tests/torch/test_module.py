@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import mole
-from mole.errors import ShapeError
+from mole.errors import MoleWarning, ShapeError
 from mole.torch import AugmentedModule, attach, export_first_layer
 from processors import needs_16_bits
 
@@ -106,3 +106,66 @@ def test_it_works_without_a_model(rng):
     module = AugmentedModule(mole.augment(layer, key))
     features = module(torch.from_numpy(mole.morph(images, key))).numpy()
     assert np.allclose(features, (images @ layer.weight.T)[:, key.channel_order(4)], atol=1e-5)
+
+
+class Padded(nn.Module):
+    """Pads its input, so that the augmented layer has to cut it again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 4, 3, stride=2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.stem(input=nn.functional.pad(x, (0, 1, 1, 0))).relu()
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("convert", [torch.jit.script, torch.fx.symbolic_trace])
+@pytest.mark.parametrize(
+    "make", [Padded, lambda: nn.Sequential(nn.Conv2d(3, 4, 3, bias=False), nn.ReLU(True))]
+)
+def test_an_attached_model_is_scripted_and_traced(setting, make, convert):
+    _, _, morphed = setting
+    model = make()
+    attach(model, mole.augment(export_first_layer(model, (3, 8, 8)), mole.MorphKey.generate((3, 8, 8))))
+    converted = convert(model)
+    for batch in (morphed, morphed[:2]):
+        with torch.no_grad():
+            assert torch.equal(converted(batch), model(batch))
+    with pytest.raises((ShapeError, torch.jit.Error)):
+        converted(morphed[:, :, :4])
+
+
+def zero(module):
+    if hasattr(module, "weight"):
+        nn.init.zeros_(module.weight)
+
+
+def zero_data(module):
+    if getattr(module, "bias", None) is not None:
+        module.bias.data.zero_()
+
+
+def rebind(module):
+    if hasattr(module, "weight"):
+        module.weight = nn.Parameter(torch.zeros_like(module.weight))
+
+
+@pytest.mark.parametrize("init", [zero, zero_data, rebind])
+def test_initialising_a_model_leaves_the_augmented_layer_alone_and_says_so(setting, init):
+    model, module, morphed = setting
+    expected, kept = module(morphed), {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    with pytest.warns(MoleWarning, match="stays as it is: initialise a model before"):
+        assert model.apply(init) is model
+    assert list(module.parameters()) == []
+    assert all(torch.equal(tensor, kept[name]) for name, tensor in module.state_dict().items())
+    assert torch.equal(module(morphed), expected)
+    touched = model[3].bias if init is zero_data else model[3].weight
+    assert not touched.any()
+
+
+def test_other_functions_are_applied_to_it_too(setting):
+    model, module, _ = setting
+    seen = []
+    model.apply(lambda part: seen.append((part, part.weight.mean() if part is module else None)))
+    assert module in [part for part, _ in seen]

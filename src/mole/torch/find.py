@@ -17,7 +17,7 @@ from mole.torch.trace import Operation, Trace, trace_input
 
 # How often the model runs up to its first layer, in either mode, to see what it does by chance: where it
 # draws random numbers before that layer, and where it seems not to.
-GLANCES, FEW = 48, 4
+GLANCES, FEW = 48, 3
 LIMITS: tuple[Chance, ...] = ("lowest", "highest")
 
 

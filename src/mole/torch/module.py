@@ -21,7 +21,9 @@ class AugmentedModule(nn.Module):
     `state_dict`, and no optimizer can change them. Some networks ask their first layer for
     `weight.dtype` or `stride`, so it keeps those names and the hyper-parameters of the layer it replaces.
 
-    With DistributedDataParallel use `broadcast_buffers=False`, or the weight is sent at every step.
+    With DistributedDataParallel, wrap the model after this layer is attached, and use
+    `broadcast_buffers=False` (`forward_sync_buffers=False` in newer versions of PyTorch), or the weight is
+    sent at every step.
     """
 
     weight: Tensor
