@@ -155,6 +155,7 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
         "skipped": len(made.skipped),
         **({"skipped samples": [bad.name for bad in made.skipped]} if as_json else {}),
         "dtype": manifest.dtype,
+        **({"clipped": manifest.clipped.fields()} if manifest.clipped else {}),
         "data bytes": manifest.data_bytes,
         "all bytes": sum(facts.bytes for facts in manifest.files.values()),
         "key fingerprint": manifest.key_fingerprint,
