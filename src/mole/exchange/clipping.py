@@ -47,8 +47,9 @@ class Clipping:
         reach, limit = LEVELS * encoding.scales, (LEVELS + 0.5) * encoding.scales
         for start in range(0, len(rows), ROWS_AT_ONCE):
             sizes = np.abs(rows[start : start + ROWS_AT_ONCE])
-            row, column = np.nonzero(sizes > limit)
-            if len(row):
+            found = np.flatnonzero(sizes > limit)
+            if len(found):
+                row, column = np.divmod(found, sizes.shape[1])
                 excess = sizes[row, column] - reach[column]
                 met = np.unique(row)
                 lost = np.bincount(row, np.square(excess), minlength=len(sizes))[met]
