@@ -111,9 +111,10 @@ def test_a_finished_delivery_is_left_alone(source, tmp_path):
 
 @pytest.mark.parametrize("finished", [True, False])
 @pytest.mark.parametrize("other", ["key", "layer", "source", "option"])
-def test_something_else_for_the_same_place_is_refused(source, tmp_path, other, finished):
+def test_something_else_for_the_same_place_is_refused(source, tmp_path, monkeypatch, other, finished):
     store = LocalStore(tmp_path / "out")
     deliver(source, make_layer(), make_key(), store, **SMALL)
+    monkeypatch.setenv("MOLE_STATE", str(tmp_path / "another user"))  # or the ledger would speak first
     if not finished:
         store.write("unfinished.json", json.dumps({"delivery_id": "of another"}).encode())
         store.remove("manifest.json")

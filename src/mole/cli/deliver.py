@@ -204,6 +204,7 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
         **({"skipped samples": [bad.name for bad in made.skipped]} if as_json else {}),
         "dtype": manifest.dtype,
         "sealed": made.delivery.is_sealed,
+        **({"clipped": manifest.clipped.fields()} if manifest.clipped else {}),
         "data bytes": manifest.data_bytes,
         "all bytes": sum(facts.bytes for facts in manifest.files.values()),
         "key fingerprint": manifest.key_fingerprint,

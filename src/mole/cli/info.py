@@ -63,6 +63,7 @@ def _delivery_facts(delivery: Delivery) -> dict[str, Any]:
         "kappa": manifest.kappa,
         "layout": manifest.layout,
         "dtype": manifest.dtype,
+        **({"clipped": manifest.clipped.fields()} if manifest.clipped else {}),
         "data bytes": manifest.data_bytes,
         "key fingerprint": manifest.key_fingerprint,
         "layer fingerprint": manifest.layer_fingerprint,

@@ -13,6 +13,7 @@ from typing import Any
 
 from mole._version import __version__
 from mole.errors import DeliveryError, MoleError
+from mole.exchange.clipping import Clipping
 from mole.exchange.shards import Dtype, check_dtype
 from mole.foreign_text import shown
 from mole.limits import MAX_CLASSES, MAX_FEATURES, MAX_JSON_BYTES
@@ -22,6 +23,7 @@ from mole.storage.stores import Store, digest_of, read_at_most
 from mole.storage.typed_json import Fields, FormatError, parse_json
 
 FORMAT, VERSION = "mole-delivery", 2
+CLIPPED_VERSION = 3  # of a delivery that says what 8 bits cut off
 NAME = "manifest.json"
 BLANK = "0" * 64
 _CHECKSUM = re.compile(rb'"seal": "([0-9a-f]{64})"')
@@ -90,6 +92,7 @@ class Manifest:
         splits: rows and shards of each split.
         files: size and checksum of every file but the manifest.
         tool: what wrote it.
+        clipped: what 8 bits cut off; None where that is nothing, or not known.
     """
 
     delivery_id: str
@@ -109,6 +112,7 @@ class Manifest:
     splits: dict[str, SplitFacts]
     files: dict[str, FileFacts] = field(default_factory=dict)
     tool: str = f"morphed-learning {__version__}"
+    clipped: Clipping | None = None
 
     @property
     def rows(self) -> int:
@@ -126,7 +130,10 @@ class Manifest:
         digests = {name: digest_of(store, name) for name in sorted(names)}
         found = {name: FileFacts(bytes=size, sha256=digest) for name, (digest, size) in digests.items()}
         whole = replace(self, files={**self.files, **found})
-        content = {"format": FORMAT, "version": VERSION, "seal": BLANK, **asdict(whole), "splits": splits}
+        version = VERSION if self.clipped is None else CLIPPED_VERSION
+        content = {"format": FORMAT, "version": version, "seal": BLANK, **asdict(whole), "splits": splits}
+        if self.clipped is None:
+            del content["clipped"]
         text = json.dumps(content, indent=1).encode() + b"\n"
         store.write(NAME, text.replace(BLANK.encode(), hashlib.sha256(text).hexdigest().encode(), 1))
         return whole
@@ -145,10 +152,10 @@ class Manifest:
             raise DeliveryError(f"{name} is damaged: get the delivery again") from None
         if form != FORMAT:
             raise DeliveryError(f"{name} does not belong to a delivery")
-        if version != VERSION:
-            is_newer = isinstance(version, int) and version > VERSION
+        if version not in (VERSION, CLIPPED_VERSION):
+            is_newer = isinstance(version, int) and version > CLIPPED_VERSION
             raise DeliveryError(
-                f"{name} has version {shown(version, 9)} and this program knows {VERSION}: "
+                f"{name} has version {shown(version, 9)} and this program knows {CLIPPED_VERSION}: "
                 + ("upgrade it" if is_newer else "ask its sender for a delivery by a newer one")
             )
         checksum = _CHECKSUM.search(text)
@@ -194,6 +201,7 @@ class Manifest:
             splits=splits,
             files=files,
             tool=fields.text("tool"),
+            clipped=Clipping.parse(fields.object("clipped")) if "clipped" in fields.names() else None,
         )
 
 

@@ -1,8 +1,9 @@
 """Shards as they are read: no more of one than is needed, and nothing before its size is known."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ class ShardFacts(NamedTuple):
     rows: int
     row_ids: Sequence[str]
     source_dtype: str | None
+    metadata: Mapping[bytes, bytes] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,10 @@ class ShardFile:
     def facts(self) -> ShardFacts:
         """Its rows' ids and the number type of their samples; the morphed data is not read."""
         ids, metadata = self._ask([ROW_ID], lambda table: (_row_ids(table), table.schema.metadata))
-        dtype = (metadata or {}).get(SOURCE_DTYPE)
-        return ShardFacts(len(ids), ids, None if dtype is None else shown(dtype.decode("ascii", "replace")))
+        facts = metadata or {}
+        dtype = facts.get(SOURCE_DTYPE)
+        text = None if dtype is None else shown(dtype.decode("ascii", "replace"))
+        return ShardFacts(len(ids), ids, text, facts)
 
     def row_count(self) -> int:
         """How many rows it has, from the end of the file alone."""

@@ -2,7 +2,7 @@
 
 With eight bits and a scale for each element a delivery is as large as the 8-bit images it was made from.
 The scales come from a random sample of the data, with room for what other rows may hold; the few values
-beyond are clipped.
+beyond are clipped, and counted (clipping.py).
 
 A shard is a Parquet file with a column of morphed data, a label, and a random row id. Values lie in a list
 of fixed size, whose tensor shape stands in the field's metadata. Arrow has a type for that
@@ -14,6 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -124,6 +125,7 @@ class Shard(NamedTuple):
         row_ids: their names.
         extra: further columns, for writing.
         source_dtype: the number type that the samples had in the source; None in a shard without rows.
+        metadata: what else the file says of itself.
     """
 
     values: npt.NDArray[Any]
@@ -131,6 +133,7 @@ class Shard(NamedTuple):
     row_ids: Sequence[str]
     extra: Mapping[str, Sequence[Any]]
     source_dtype: str | None = None
+    metadata: Mapping[bytes, bytes] = MappingProxyType({})
 
 
 def shard_name(split: str, index: int, count: int) -> str:
@@ -167,7 +170,7 @@ def write_shard(shard: Shard, shape: Shape, path: Path) -> None:
     tensor = table.schema.field(image).with_metadata({SHAPE: json.dumps(shape)})
     schema = table.schema.set(image, tensor)
     if shard.source_dtype is not None:
-        schema = schema.with_metadata({SOURCE_DTYPE: shard.source_dtype})
+        schema = schema.with_metadata({SOURCE_DTYPE: shard.source_dtype, **shard.metadata})
     # Morphed values do not compress. Parquet has no 8-bit type of its own and would store such values in
     # four bytes each, but a dictionary of 256 entries puts each into one.
     is_small = shard.values.dtype.itemsize == 1

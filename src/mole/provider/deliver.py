@@ -119,7 +119,8 @@ def deliver(
 
     Warns:
         MoleWarning: if the key is used for a second first layer, its file holds another key than before,
-            files are left out, names of classes stay, or the ledger cannot be written in one of its places.
+            files are left out, names of classes stay, 8 bits cut values off, or the ledger cannot be
+            written in one of its places.
 
     Raises:
         DeliveryError: if the key was used for another first layer before and that is not allowed,
@@ -163,6 +164,7 @@ def deliver(
             raise
     for failure in ledger.record(manifest, [bad.name for bad in skipped]):
         warnings.warn(failure, MoleWarning, stacklevel=2)
+    _warn_of_clipping(manifest)
     has_labels = any(split.labels is not None for split in opened.splits.values())
     return Delivered(delivery, skipped, opened.kind, has_labels)
 
@@ -210,6 +212,18 @@ def _warn_of_unread_files(source: Source) -> None:
         warnings.warn(
             f"left out: {len(source.unread)} image files of a kind that cannot be read, such as "
             f"{source.unread[0]}",
+            MoleWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_clipping(manifest: Manifest) -> None:
+    """Say so where rows lost more than the ordinary tail of a distribution does."""
+    if (clipped := manifest.clipped) is not None and clipped.rows:
+        warnings.warn(
+            f"{clipped.rows} of {manifest.rows} rows are unlike the others, and 8 bits cut them off: they "
+            f"are off by more than a tenth, and values by up to {clipped.largest_error:g}; 16 bits would "
+            "keep them",
             MoleWarning,
             stacklevel=3,
         )

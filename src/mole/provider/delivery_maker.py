@@ -15,6 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from mole.errors import DeliveryError, SourceError
+from mole.exchange.clipping import Clipping
 from mole.exchange.delivery import AUGMENTED, UNFINISHED
 from mole.exchange.layer_files import save_into
 from mole.exchange.manifest import CARD, Manifest, SplitFacts, dataset_card
@@ -65,7 +66,10 @@ class DeliveryMaker:
             probes, error = self._checked_layer(encoding, is_written=AUGMENTED in present)
             self._follow(engine(maker, missing, encoding, store), missing, progress)
         shards = {job: ShardFile(store, job.name).facts() for job in plan.jobs}
-        manifest = self._manifest(self._splits(shards), error)
+        clipped = sum((Clipping.of_shard(facts.metadata) for facts in shards.values()), Clipping())
+        manifest = replace(
+            self._manifest(self._splits(shards), error), clipped=clipped if clipped.values else None
+        )
         if probes is not None and error is not None:
             witnesses = WitnessMaker(maker, encoding, probes, store).make(shards, error)
             save_probes(probes, witnesses, store)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import DeliveryError
+from mole.exchange.clipping import Clipping
 from mole.exchange.shards import Encoding, Shard, common_dtype, write_shard
 from mole.provider.keys import MorphKey
 from mole.provider.plan import Plan, ShardJob, kept_values
@@ -51,13 +52,17 @@ class ShardMaker:
         values = np.empty((job.rows, elements), encoding.dtype)
         positions: list[int] = []
         dtypes: set[str] = set()
+        clipped = Clipping()
         for piece in job.pieces(max(1, PIECE_BYTES // (4 * elements))):
             rows = self.read(piece)
             filled = slice(len(positions), len(positions) + len(rows.plain))
-            values[filled] = encoding.encode(self.morphed(rows.plain))
+            morphed = self.morphed(rows.plain)
+            values[filled] = encoding.encode(morphed)
+            clipped += Clipping.of(morphed, encoding)
             positions += [piece.start + place for place in rows.places]
             dtypes |= rows.source_dtypes
-        return self._shard(job.split, values[: len(positions)], positions, dtypes)
+        shard = self._shard(job.split, values[: len(positions)], positions, dtypes)
+        return shard._replace(metadata=clipped.metadata())
 
     def read(self, job: ShardJob) -> PlainSamples:
         """Plain data of a shard's rows, in their secret order; without bad samples, if they are skipped."""
