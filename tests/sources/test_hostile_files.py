@@ -55,6 +55,12 @@ def png_of(width, height):
     )
 
 
+def test_a_file_of_a_terabyte(tmp_path):
+    with (tmp_path / "1.png").open("wb") as file:
+        file.truncate(1 << 40)  # it takes no room on the disk
+    assert "larger than 512 MiB" in bad_sample(tmp_path)
+
+
 @pytest.mark.parametrize("side", [8_200, 10_000, 60_000])
 def test_an_image_of_billions_of_pixels(tmp_path, side):
     """Refused in our words, whether Pillow says nothing, warns, or refuses it too."""

@@ -144,7 +144,7 @@ def _data_files(state: Location, where: str) -> list[str]:
 def _listed(place: Location, key: str) -> list[str]:
     """Names that a JSON file lists: plain strings, or objects with a file name."""
     try:
-        entries: list[Any] = parse_json(place.start(MAX_JSON_BYTES + 1)).value(key)
+        entries: list[Any] = parse_json(place.read_at_most(MAX_JSON_BYTES)).value(key)
         found: list[Any] = [
             entry.get("filename") if isinstance(entry, dict) else entry for entry in entries
         ]
