@@ -23,6 +23,9 @@ MAX_STEP = 1 << 16
 # label. The largest public sets of faces have some 600,000.
 MAX_CLASSES = 1 << 20
 
+# Samples of a split: their secret order is made in memory, and takes two gigabytes then.
+MAX_SAMPLES = 1 << 28
+
 # JSON from outside: objects in memory are some twenty times as large. A manifest of 200,000 files fits.
 MAX_JSON_BYTES = 1 << 25
 
