@@ -23,11 +23,17 @@ MAX_STEP = 1 << 16
 # label. The largest public sets of faces have some 600,000.
 MAX_CLASSES = 1 << 20
 
+# Samples of a split: their secret order is made in memory, and takes two gigabytes then.
+MAX_SAMPLES = 1 << 28
+
 # JSON from outside: objects in memory are some twenty times as large. A manifest of 200,000 files fits.
 MAX_JSON_BYTES = 1 << 25
 
 # Pixels of one image, 8192 x 8192: 268 MB with transparency, and as much again while it is converted.
 MAX_PIXELS = 1 << 26
+
+# Bytes of one image file: no more than its pixels would take unpacked, with transparency in 16 bits.
+MAX_IMAGE_BYTES = 1 << 29
 
 # Frames of one DICOM file: a slide of 150,000 x 150,000 pixels in tiles of 256 has a third of that. No way
 # of storing a frame takes less than these bytes.

@@ -91,6 +91,12 @@ def test_a_manifest_of_a_billion_shards(copy):
         Delivery.open(copy)
 
 
+def test_a_manifest_of_more_samples_than_there_are(copy):
+    rewritten(copy, lambda manifest: manifest["splits"]["train"].update(samples=1 << 40, rows=1 << 40))
+    with pytest.raises(DeliveryError, match="'samples' is not a whole number from 0"):
+        Delivery.open(copy)
+
+
 def test_a_manifest_longer_than_any(copy):
     with (copy / "manifest.json").open("ab") as file:
         file.truncate(1 << 40)  # a terabyte that takes no room on the disk

@@ -96,11 +96,11 @@ def test_cut_off_cifar(tmp_path, cifar):
 
 
 def forged_pointers(count: int) -> bytes:
-    """A pickle that makes an array of objects out of plain bytes, so that each is a pointer to nowhere."""
+    """A pickle with a list of an array of objects, made of plain bytes: each is a pointer to nowhere."""
     forged = (
         b"cnumpy\nndarray\n((I%d\ntVO\nB" % count + (8 * count).to_bytes(4, "little") + b"A" * 8 * count
     )
-    return b"(dV" + b"data\n" + forged + b"tRsVlabels\n(lI1\nas."
+    return b"(dVdata\n(l" + forged + b"tRasVlabels\n(lI1\nas."
 
 
 def test_an_array_of_forged_pointers_is_refused(tmp_path):

@@ -55,6 +55,12 @@ def png_of(width, height):
     )
 
 
+def test_a_file_of_a_terabyte(tmp_path):
+    with (tmp_path / "1.png").open("wb") as file:
+        file.truncate(1 << 40)  # it takes no room on the disk
+    assert "larger than 512 MiB" in bad_sample(tmp_path)
+
+
 @pytest.mark.parametrize("side", [8_200, 10_000, 60_000])
 def test_an_image_of_billions_of_pixels(tmp_path, side):
     """Refused in our words, whether Pillow says nothing, warns, or refuses it too."""
@@ -113,6 +119,24 @@ def saved_dataset(folder):
         writer.write_table(table)
     (folder / "state.json").write_text('{"_data_files": [{"filename": "data.arrow"}]}')
     return (folder / "data.arrow").read_bytes()
+
+
+@pytest.mark.parametrize("packing", ["lz4", "zstd"])
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
+def test_packed_batches_of_a_saved_data_set(tmp_path, packing, kind):
+    """Zeros shrink to a ten-thousandth with zstd; `datasets` never packs."""
+    table = pa.table({"image": [bytes(10_000)] * 20, "site": pa.array(["ab", "c"] * 10, kind)})
+    (tmp_path / "state.json").write_text('{"_data_files": [{"filename": "data.arrow"}]}')
+    for options in (pa.ipc.IpcWriteOptions(), pa.ipc.IpcWriteOptions(compression=packing)):
+        path = str(tmp_path / "data.arrow")
+        with (
+            pa.OSFile(path, "wb") as sink,
+            pa.ipc.new_stream(sink, table.schema, options=options) as writer,
+        ):
+            writer.write_table(table)
+        if options.compression is None:
+            assert open_source(str(tmp_path)).count == 20
+    assert "can unpack to anything" in refusal(tmp_path, named=tmp_path / "data.arrow")
 
 
 READ_ALL = """

@@ -16,7 +16,7 @@ from mole.errors import DeliveryError, MoleError
 from mole.exchange.clipping import Clipping
 from mole.exchange.shards import Dtype, check_dtype
 from mole.foreign_text import shown
-from mole.limits import MAX_CLASSES, MAX_FEATURES, MAX_JSON_BYTES
+from mole.limits import MAX_CLASSES, MAX_FEATURES, MAX_JSON_BYTES, MAX_SAMPLES
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Shape, check_shape, shape_text
 from mole.storage.stores import Store, digest_of, read_at_most
@@ -71,7 +71,8 @@ class SplitFacts:
         if not _NUMBERS.fullmatch(numbers := fields.text("numbers")):
             raise FormatError("its field 'numbers' is not a number type")
         shards = fields.whole("shards", most=files)
-        return cls(fields.whole("samples"), fields.whole("rows"), shards, numbers)
+        samples = fields.whole("samples", most=MAX_SAMPLES)
+        return cls(samples, fields.whole("rows", most=samples), shards, numbers)
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,12 @@ file itself is mapped.
 
 import mmap
 import re
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from threading import Lock
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 import pyarrow as pa
 
@@ -18,7 +20,14 @@ from mole.foreign_text import shown
 from mole.limits import MAX_JSON_BYTES, most_unpacked
 from mole.sources.source import Source
 from mole.sources.tables import table_source
-from mole.storage.arrow_reading import UNREADABLE, Parquet, SizeError, map_file, stream_batches
+from mole.storage.arrow_reading import (
+    UNREADABLE,
+    Parquet,
+    SizeError,
+    check_unpacked_stream,
+    map_file,
+    stream_batches,
+)
 from mole.storage.atomic import reason_of
 from mole.storage.locations import FileMark, Location, fingerprint
 from mole.storage.typed_json import FormatError, is_text, parse_json
@@ -144,7 +153,7 @@ def _data_files(state: Location, where: str) -> list[str]:
 def _listed(place: Location, key: str) -> list[str]:
     """Names that a JSON file lists: plain strings, or objects with a file name."""
     try:
-        entries: list[Any] = parse_json(place.start(MAX_JSON_BYTES + 1)).value(key)
+        entries: list[Any] = parse_json(place.read_at_most(MAX_JSON_BYTES)).value(key)
         found: list[Any] = [
             entry.get("filename") if isinstance(entry, dict) else entry for entry in entries
         ]
@@ -160,16 +169,39 @@ def _read(place: Location) -> pa.Table:
 
     Every batch is validated before anything looks at its values. Images themselves are not read for that.
     """
-    size = place.mark().size
     try:
-        if place.is_local:
-            schema, batches = stream_batches(map_file(place.path), size)
-            return pa.Table.from_batches(list(batches), schema)
-        with place.open() as opened:
-            schema, batches = stream_batches(opened, size)
-            return mapped(batches, schema, place.label)
+        content = map_file(place.path) if place.is_local else _copied(place)
+        check_unpacked_stream(content)
+        content.seek(0)
+        schema, batches = stream_batches(content)
+        return pa.Table.from_batches(list(batches), schema)
     except UNREADABLE as error:
         _refuse(place, error, "Arrow")
+
+
+def _copied(place: Location) -> Any:
+    """A remote file as memory, which lies in a nameless file on this machine."""
+    with place.open() as opened, _scratch(place.label) as file:
+        shutil.copyfileobj(opened, file, 1 << 20)
+        return _as_memory(file)
+
+
+@contextmanager
+def _scratch(label: str) -> Iterator[IO[bytes]]:
+    """A nameless file; an error that says where it would lie if it cannot be written."""
+    try:
+        with tempfile.TemporaryFile(prefix="mole-") as file:
+            yield file
+    except OSError as error:
+        raise SourceError(
+            f"{label} cannot be unpacked into {tempfile.gettempdir()}: {reason_of(error)}; "
+            "set TMPDIR to a folder with more room"
+        ) from None
+
+
+def _as_memory(file: IO[bytes]) -> Any:
+    file.flush()
+    return pa.BufferReader(pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
 
 
 def mapped(batches: Iterable[pa.RecordBatch], schema: pa.Schema, label: str) -> pa.Table:
@@ -179,17 +211,9 @@ def mapped(batches: Iterable[pa.RecordBatch], schema: pa.Schema, label: str) -> 
     >>> mapped([batch, batch], batch.schema, "an example")["n"][4].as_py()
     2
     """
-    try:
-        with tempfile.TemporaryFile(prefix="mole-") as file:
-            with pa.ipc.new_stream(file, schema) as writer:
-                for batch in batches:
-                    writer.write_batch(batch)
-            file.flush()
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        _, written = stream_batches(pa.py_buffer(content))
+    with _scratch(label) as file:
+        with pa.ipc.new_stream(file, schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        _, written = stream_batches(_as_memory(file))
         return pa.Table.from_batches(list(written), schema)
-    except OSError as error:
-        raise SourceError(
-            f"{label} cannot be unpacked into {tempfile.gettempdir()}: {reason_of(error)}; "
-            "set TMPDIR to a folder with more room"
-        ) from None

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mole.errors import SourceError
+from mole.limits import MAX_IMAGE_BYTES
 from mole.sources.images import OTHER_SUFFIXES, SUFFIXES, ImageError, decode_image
 from mole.sources.source import BadSampleError, Labels, Sample, Source
 from mole.storage.locations import FileMark, Location, fingerprint
@@ -55,7 +56,7 @@ class FileSplit:
         """One decoded image."""
         place = self.folder.child(self.paths[index])
         try:
-            return decode_image(place.read())
+            return decode_image(place.read_at_most(MAX_IMAGE_BYTES))
         except ImageError as error:
             raise BadSampleError(place.label, str(error)) from None
         except SourceError as error:

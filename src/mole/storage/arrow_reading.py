@@ -8,19 +8,21 @@ one wrong offset in a file, and the process dies the moment a value is asked for
 """
 
 import os
+import struct
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mole.limits import LEAST_ROW_BYTES, most_unpacked
+from mole.limits import LEAST_ROW_BYTES
 from mole.storage.parquet_footer import packings
 
 UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, IndexError, TypeError, OverflowError)
 """What Arrow raises for a file that is damaged, or made to harm."""
 READ_BYTES = 1 << 20  # at a time, however large the row groups are
 ROWS_AT_ONCE = 64
+DICTIONARY, BATCH, COMPRESSION = 2, 3, 3  # kinds of messages, and a field of batches, by their numbers
 BOUNDED = {"none", "snappy"}  # Snappy packs no more than 22 bytes into one
 
 
@@ -79,10 +81,10 @@ def check_packing(file: IO[bytes], names: Sequence[str]) -> None:
         raise SizeError("is packed in a way that can unpack to anything")
 
 
-def stream_batches(source: Any, size: int | None = None) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The columns of an Arrow stream, and its batches, validated; `size` is that of its file."""
+def stream_batches(source: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The columns of an Arrow stream, and its batches, validated."""
     stream = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
-    return stream.schema, _validated(stream, size)
+    return stream.schema, _validated(stream)
 
 
 def map_file(path: str) -> Any:
@@ -90,11 +92,45 @@ def map_file(path: str) -> Any:
     return pa.memory_map(path)
 
 
-def _validated(stream: Any, size: int | None) -> Iterator[pa.RecordBatch]:
-    unpacked = 0
+def _validated(stream: Any) -> Iterator[pa.RecordBatch]:
     for batch in stream:
-        unpacked += batch.nbytes
-        if size is not None and unpacked > most_unpacked(size):
-            raise SizeError(f"unpacks to more than {most_unpacked(size)} bytes")
         batch.validate(full=True)
         yield batch
+
+
+def check_unpacked_stream(source: Any) -> None:
+    """Refuse an Arrow stream whose batches are packed: nothing bounds what they would unpack to.
+
+    Arrow does not tell, so the beginning of each message is looked at here.
+    """
+    for message in pa.ipc.MessageReader.open_stream(source):
+        if _is_packed(message.metadata.to_pybytes()):
+            raise SizeError("is packed in a way that can unpack to anything")
+
+
+def _is_packed(message: bytes) -> bool:
+    """Whether a message is a batch, or a dictionary, with a field that says how it is packed.
+
+    It is a table of FlatBuffers: before each table stands how far back its list of fields begins, and the
+    list has how far from the table each field lies, or 0 for one that is not there.
+    """
+
+    def field(table: int, number: int) -> int:
+        fields = table - struct.unpack_from("<i", message, table)[0]
+        (length,) = struct.unpack_from("<H", message, fields)
+        place = 4 + 2 * number
+        (step,) = struct.unpack_from("<H", message, fields + place) if place < length else (0,)
+        return table + step if step else 0
+
+    def table_at(place: int) -> int:
+        return place + int(struct.unpack_from("<I", message, place)[0])
+
+    try:
+        top = table_at(0)
+        kind, header = message[field(top, 1)], field(top, 2)
+        if kind not in (DICTIONARY, BATCH) or not header:
+            return False
+        batch = table_at(header) if kind == BATCH else table_at(field(table_at(header), 1))
+        return field(batch, COMPRESSION) != 0
+    except (struct.error, IndexError):
+        raise SizeError("has a message that cannot be understood") from None

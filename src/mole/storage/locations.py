@@ -156,6 +156,13 @@ class Location:
         """The file's bytes."""
         return bytes(self._ask("read", lambda: self.filesystem.cat_file(self.path)))
 
+    def read_at_most(self, most: int) -> bytes:
+        """The file's bytes; an error if there are more of them than such a file can have."""
+        content = self.read() if self.is_local and self.mark().size <= most else self.start(most + 1)
+        if len(content) > most:
+            raise self.error(f"{self.label} is larger than {most >> 20} MiB, which no such file is")
+        return content
+
     def read_whole(self) -> tuple[bytes, str]:
         """The file's bytes, and a fingerprint of a source that is just this file."""
         content = self.read()
