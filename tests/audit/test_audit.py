@@ -91,7 +91,7 @@ def test_the_verdicts_on_a_delivery(clothes_report):
 
 def test_every_attack_is_told_of(clothes_report):
     assert [found.attack for found in clothes_report.attacks] == list(ATTACKS)
-    assert len(ATTACKS) == 13
+    assert len(ATTACKS) == 18
     assert {attack.attacker for attack in ATTACKS} == set(Attacker)
     for found in clothes_report.attacks:
         assert found.words.endswith((".", "!")), found.attack.name
@@ -141,11 +141,12 @@ def test_addresses_are_as_good_as_what_they_lead_to(tmp_path):
     place, known = small_delivery(tmp_path, rows=40)
     mole.save(known["layer"], tmp_path / "layer.safetensors")
     addresses = {"layer": tmp_path / "layer.safetensors", "truth": tmp_path / "data.npz"}
+    write_npz(tmp_path / "public.npz", train=40, test=0, seed=9)
     with warnings.catch_warnings():
         warnings.simplefilter("error", MoleWarning)  # they are found to be the delivery's own
         opened = audit(Delivery.open(place), **known, budget=-1)
         named = audit(
-            str(place), key=known["key"], **addresses, public=str(tmp_path / "data.npz"), budget=-1
+            str(place), key=known["key"], **addresses, public=str(tmp_path / "public.npz"), budget=-1
         )
     assert (named.subject, named.warnings) == (opened.subject, opened.warnings)
     assert [cost.counted for cost in named.costs] == [cost.counted for cost in opened.costs] != []
