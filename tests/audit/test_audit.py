@@ -12,6 +12,7 @@ from browsers import LIGHT, PHONE, in_a_browser, problems
 from deliveries import make_key, make_layer, write_npz
 from mole.attacks import ATTACKS
 from mole.attacks.tools.attack import Attacker
+from mole.audit.from_elsewhere import with_public
 from mole.audit.from_setting import subject_of_setting
 from mole.audit.report import Level, Status
 from mole.audit.run import audit, audit_setting, audit_subject
@@ -51,7 +52,13 @@ def clothes(tmp_path_factory):
 def by_algebra(clothes, **changed):
     """The audit of the clothes with one attack, and something else than its provider knows."""
     delivery, known = clothes
-    return audit_subject(subject_of_delivery(delivery, **known | changed), attacks=BY_ALGEBRA)
+    return audit_subject(subject_with(delivery, **known | changed), attacks=BY_ALGEBRA)
+
+
+def subject_with(delivery, *, public=None, **known):
+    """A delivery, and public images where there are some."""
+    subject = subject_of_delivery(delivery, **known)
+    return subject if public is None else with_public(subject, delivery.manifest, public)
 
 
 def small_delivery(folder, rows, **options):
@@ -84,7 +91,7 @@ def test_the_verdicts_on_a_delivery(clothes_report):
 
 def test_every_attack_is_told_of(clothes_report):
     assert [found.attack for found in clothes_report.attacks] == list(ATTACKS)
-    assert len(ATTACKS) == 13
+    assert len(ATTACKS) == 18
     assert {attack.attacker for attack in ATTACKS} == set(Attacker)
     for found in clothes_report.attacks:
         assert found.words.endswith((".", "!")), found.attack.name
@@ -134,11 +141,12 @@ def test_addresses_are_as_good_as_what_they_lead_to(tmp_path):
     place, known = small_delivery(tmp_path, rows=40)
     mole.save(known["layer"], tmp_path / "layer.safetensors")
     addresses = {"layer": tmp_path / "layer.safetensors", "truth": tmp_path / "data.npz"}
+    write_npz(tmp_path / "public.npz", train=40, test=0, seed=9)
     with warnings.catch_warnings():
         warnings.simplefilter("error", MoleWarning)  # they are found to be the delivery's own
         opened = audit(Delivery.open(place), **known, budget=-1)
         named = audit(
-            str(place), key=known["key"], **addresses, public=str(tmp_path / "data.npz"), budget=-1
+            str(place), key=known["key"], **addresses, public=str(tmp_path / "public.npz"), budget=-1
         )
     assert (named.subject, named.warnings) == (opened.subject, opened.warnings)
     assert [cost.counted for cost in named.costs] == [cost.counted for cost in opened.costs] != []
@@ -170,7 +178,7 @@ def test_a_damaged_file_is_said(tmp_path):
     place, known = small_delivery(tmp_path, rows=40)
     layer = place / "augmented-layer.safetensors"
     delivery = Delivery.open(place)
-    assert subject_of_delivery(delivery, **known).warnings == ()
+    assert subject_with(delivery, **known).warnings == ()
     np.savez(tmp_path / "other.npz", x_train=np.zeros((40, 8, 8, 3), np.uint8))
     other = LocalStore(tmp_path / "other")
     deliver(open_source(str(tmp_path / "other.npz")), make_layer(), make_key(9), other)
@@ -212,7 +220,7 @@ def test_an_attack_that_crashes_costs_only_itself(clothes):
         raise ZeroDivisionError
 
     crashing = replace(BY_ALGEBRA[0], name="crashing", run=crash)
-    subject = subject_of_delivery(delivery, **known)
+    subject = subject_with(delivery, **known)
     report = audit_subject(subject, attacks=[crashing, *BY_ALGEBRA])
     assert [found.status for found in report.attacks] == [Status.GAVE_UP, Status.SUCCEEDED]
     assert report.attacks[0].words == "It gave up: ZeroDivisionError."

@@ -15,7 +15,8 @@ from mole.attacks.tools.views import (
 from mole.audit.report import AttackReport, Level, Status
 from mole.audit.scoring import Score, Truth
 from mole.audit.subject import Subject
-from mole.audit.verdicts import judged, status_of, verdicts_of
+from mole.audit.verdicts import Tried, judged, status_of
+from mole.audit.verdicts import verdicts_of as verdicts_on
 from mole.provider.keys.key import augment, morph
 
 
@@ -23,6 +24,13 @@ def report(attacker, status, **score):
     attack = Attack("a", "An attack", attacker, OutsiderView, None, source="", advice="Do something.")
     figures = Score(**score) if score else None
     return AttackReport(attack, status, "There was no layer.", seconds=2.4, score=figures)
+
+
+GIVEN = Tried(images=30_000, side=256, labels=True, public=4096)
+
+
+def verdicts_of(attacks, given=GIVEN):
+    return verdicts_on(attacks, given)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +48,10 @@ def report(attacker, status, **score):
         (Score(neighbours=0.8, distance_correlation=1.0), Status.PARTLY),
         (Score(neighbours=0.02), Status.FAILED),
         (Score(channels=0.0), Status.FAILED),
+        (Score(linked=0.9, linkable=10), Status.PARTLY),
+        (Score(linked=0.1, linkable=10), Status.FAILED),
+        (Score(membership=0.9), Status.PARTLY),
+        (Score(membership=0.55), Status.FAILED),
     ],
 )
 def test_status(score, status):
@@ -97,8 +109,11 @@ def test_what_held_and_what_was_not_tried():
             report(Attacker.DEVELOPER, Status.NOT_APPLICABLE),
         ]
     )
-    assert verdicts[0].level == Level.HOLDS
-    assert "cannot recognise images" in verdicts[0].sentence
+    assert verdicts[0].level == Level.NOTHING_FOUND
+    assert verdicts[0].sentence.startswith(
+        "no attack we tried recognised images: 2 attacks, on 30,000 images"
+    )
+    assert "with labels against a core of side q = 256, and 4,096 public images" in verdicts[0].sentence
     assert "1.0 % of 100 were matched; chance is 1.0 %" in verdicts[0].sentence
     assert verdicts_of([report(Attacker.DEVELOPER, Status.NOT_APPLICABLE)])[2].level == Level.UNKNOWN
     assert (
@@ -108,15 +123,39 @@ def test_what_held_and_what_was_not_tried():
 
 def test_what_was_not_tried_is_no_comfort():
     held = report(Attacker.OUTSIDER, Status.FAILED, reidentified=0.01, among=100, correlation=0.0)
-    assert verdicts_of([held])[0].level == Level.HOLDS
+    assert verdicts_of([held])[0].level == Level.NOTHING_FOUND
     assert [verdict.level for verdict in verdicts_of([held])[1:]] == [Level.UNKNOWN] * 3
     for missing in (Status.NOT_TRIED, Status.GAVE_UP):
         verdict = verdicts_of([held, report(Attacker.OUTSIDER, missing)])[0]
         assert verdict.level == Level.UNKNOWN
-        assert (
-            "1 attack found nothing, but 1 attack could not be tried (There was no layer)"
-            in verdict.sentence
-        )
+        assert verdict.sentence.startswith("no attack we tried recognised images: 1 attack, on 30,000")
+        assert "; 1 attack could not be tried (There was no layer)" in verdict.sentence
+        assert "public`" not in verdict.sentence
+
+
+def test_the_headline_says_what_to_give_where_there_were_no_public_images():
+    bare = Tried(images=500, side=64, labels=False, public=0)
+    missing = report(Attacker.OUTSIDER, Status.NOT_TRIED)
+    for tried in (
+        report(Attacker.OUTSIDER, Status.FAILED, reidentified=0.01, among=100, correlation=0.0),
+        report(Attacker.OUTSIDER, Status.PARTLY, components=(0.9,)),
+    ):
+        verdict = verdicts_of([tried, missing], bare)[0]
+        assert "give other images of the same kind as `public` to try them" in verdict.sentence
+
+
+def test_no_verdict_promises_anything():
+    """Whatever was found, no sentence says 'cannot' or 'holds'."""
+    for status, figures in (
+        (Status.FAILED, {"reidentified": 0.0, "among": 100}),
+        (Status.PARTLY, {"components": (0.9,)}),
+        (Status.PARTLY, {"linked": 1.0, "linkable": 9}),
+        (Status.PARTLY, {"membership": 0.9}),
+        (Status.SUCCEEDED, {"reidentified": 1.0, "among": 100, "correlation": 1.0}),
+    ):
+        for verdict in verdicts_of([report(Attacker.OUTSIDER, status, **figures)]):
+            told = f"{verdict.level} {verdict.sentence} {verdict.advice}"
+            assert not {"cannot", "holds", "secure", "safe"} & set(told.lower().split())
 
 
 def test_tried_but_not_compared():

@@ -55,7 +55,12 @@ def test_json_keeps_the_order_and_the_words_of_its_format():
         "name", "title", "attacker", "source", "advice", "status", "words", "published", "seconds", "score",
         "facts", "pictures",
     ]  # fmt: skip
-    assert [verdict["level"] for verdict in told["verdicts"]] == ["leaks", "holds", "broken", "not tested"]
+    assert [verdict["level"] for verdict in told["verdicts"]] == [
+        "leaks",
+        "nothing found",
+        "broken",
+        "not tested",
+    ]
     assert [attack["status"] for attack in told["attacks"]][:3] == [
         "partly succeeded", "succeeded", "not tried"
     ]  # fmt: skip

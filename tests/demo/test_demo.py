@@ -71,7 +71,7 @@ def test_the_picture_hides_and_shows(told):
 
 def test_it_ends_with_what_attackers_can_do(told):
     said, result, _ = told
-    assert result["verdicts"]["outsider"] == "holds"
+    assert result["verdicts"]["outsider"] == "nothing found"
     assert result["verdicts"]["curious developer"] == "broken"
     assert any("A curious developer" in line and "recovers every image" in line for line in said)
 

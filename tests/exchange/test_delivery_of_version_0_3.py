@@ -45,6 +45,7 @@ class Made(NamedTuple):
 
 WITH_PASSPHRASE = ("--key", "provider.key.age", "--passphrase-file", "passphrase.txt")
 WITH_IDENTITY = ("--key", "whitened.key.age", "--identity", "identity.txt")
+GEOMETRY = ("kernel", "stride", "padding", "dilation", "groups")
 DELIVERIES = {
     "float32": Made(WITH_PASSPHRASE, ()),
     "int8": Made(WITH_PASSPHRASE, ("--dtype", "int8")),
@@ -155,6 +156,7 @@ def test_today_s_manifest_says_the_same(both):
         assert manifest["files"].pop("README.md")["bytes"] > 500
         for facts in manifest["files"].values():
             assert len(facts.pop("sha256")) == 64
+        assert manifest["files"].pop("augmented-layer.safetensors")["bytes"] > 5000  # it tells its geometry
     assert now.pop("probe_error") == pytest.approx(then.pop("probe_error"), rel=0.5)
     assert now == then
 
@@ -217,11 +219,12 @@ def _sealed_files(both: tuple[Path, Path]) -> list[tuple[Path, Path]]:
 
 
 def _split(path: Path) -> tuple[dict, bytes]:
-    """Header without checksum, and the rest: entries of a safetensors header stand in no fixed order."""
+    """Header without checksum and what 0.3 did not write, and the rest; entries stood in no fixed order."""
     content = path.read_bytes()
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
-    del header["__metadata__"]["sha256"]
+    for changing in ("sha256", *GEOMETRY):
+        header["__metadata__"].pop(changing, None)
     return header, content[end:]
 
 

@@ -83,7 +83,7 @@ def made_up_report() -> Report:
             ),
             Verdict(
                 Attacker.THIEF,
-                Level.HOLDS,
+                Level.NOTHING_FOUND,
                 "found nothing in 40 seconds of trying",
                 "",
             ),

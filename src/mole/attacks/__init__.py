@@ -1,17 +1,21 @@
 """The red team: attacks on morphed data and augmented layers, each with the view of one attacker."""
 
 from mole.attacks import (
+    blank_images,
     block_statistics,
     brute_force_core,
     channel_fingerprint,
     channel_search,
+    cross_delivery,
     feature_view,
     independent_components,
     known_image,
     known_pairs,
     learned_inversion,
     linkage,
+    membership,
     moment_matching,
+    overlap,
     pca_matching,
     reversing,
     unknown_kernels,
@@ -21,6 +25,9 @@ from mole.attacks.tools.attack import Attack
 # The quick ones first, so that even a short audit shows most; the hopeless one last.
 ATTACKS: tuple[Attack, ...] = (
     linkage.ATTACK,
+    cross_delivery.ATTACK,
+    blank_images.ATTACK,
+    overlap.ATTACK,
     pca_matching.ATTACK,
     block_statistics.ATTACK,
     moment_matching.ATTACK,
@@ -30,6 +37,7 @@ ATTACKS: tuple[Attack, ...] = (
     known_image.ATTACK,
     channel_search.ATTACK,
     independent_components.ATTACK,
+    membership.ATTACK,
     reversing.ATTACK,
     known_pairs.ATTACK,
     learned_inversion.ATTACK,

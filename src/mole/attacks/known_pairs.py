@@ -6,16 +6,15 @@ as the known ones span. The augmented layer is not used.
 """
 
 import numpy as np
-from scipy.linalg import cho_factor, solve_triangular
 
 from mole.analysis.security import counted_pairs, published_pairs
 from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.pair_solution import PairSolution
 from mole.attacks.tools.views import InjectingView
 from mole.scheme.shapes import Array, element_count, roll
 
 AT_MOST = 256
 MOST_EQUATIONS = 6144  # rows, hence the side of the matrix to factor
-ROUNDING = 1e-7  # of the morphed data's size: what 32 bits cannot hold of it
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 7 / 8, 1.0)
 HELD_OUT, MOST_HELD_OUT = 0.1, 32
 SOLVED = 0.05  # relative error on known pairs set aside, up to which the core counts as found
@@ -30,7 +29,7 @@ def run(view: InjectingView, rng: np.random.Generator) -> Finding:
     plain, morphed = (_blocks(view, rows[:most]) for rows in (view.known, view.known_morphed))
     pairs = len(plain) // view.kappa
     curve = _curve(plain, morphed, view.kappa)
-    rebuilt = _Solution(plain, morphed)(_blocks(view, view.morphed[:AT_MOST]))
+    rebuilt = PairSolution(plain, morphed)(_blocks(view, view.morphed[:AT_MOST]))
     error = curve[-1]["error"] if curve else None
     return Finding(
         words=_words(pairs, needed, published, error),
@@ -44,29 +43,6 @@ def run(view: InjectingView, rng: np.random.Generator) -> Finding:
     )
 
 
-class _Solution:
-    """Unmorphs blocks by known pairs: t T^T (T T^T)^-1 D, the smallest solution of T X = D.
-
-    The factor of the first n rows is a corner of the factor of all, so a curve over n costs one factor.
-    """
-
-    def __init__(self, plain: Array, morphed: Array) -> None:
-        self._plain, self._morphed = plain, morphed
-        gram = morphed @ morphed.T
-        size = float(gram.trace()) / len(gram)
-        # Rounding is noise in T: as many times as there are rows, for a square that sums over them.
-        gram[np.diag_indices(len(gram))] += max(len(gram) * ROUNDING**2 * size, 1e-14 * size, 1e-300)
-        self._factor = np.asarray(cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)[0])
-
-    def __call__(self, blocks: Array, rows: int | None = None) -> Array:
-        """Plain blocks, by the first `rows` rows of equations."""
-        rows = len(self._plain) if rows is None else rows
-        factor = self._factor[:rows, :rows]
-        half = solve_triangular(factor, self._morphed[:rows] @ blocks.T, lower=True, check_finite=False)
-        solved = solve_triangular(factor, half, lower=True, trans=1, check_finite=False)
-        return np.asarray(solved.T @ self._plain[:rows])
-
-
 def _curve(plain: Array, morphed: Array, kappa: int) -> list[dict[str, float]]:
     """Relative error on pairs set aside, against the number of the others that were used."""
     pairs = len(plain) // kappa
@@ -74,7 +50,7 @@ def _curve(plain: Array, morphed: Array, kappa: int) -> list[dict[str, float]]:
     used = pairs - aside
     if used < 1:
         return []
-    solution = _Solution(plain[: used * kappa], morphed[: used * kappa])
+    solution = PairSolution(plain[: used * kappa], morphed[: used * kappa])
     truth, blocks = plain[used * kappa :], morphed[used * kappa :]
     size = max(float(np.linalg.norm(truth)), 1e-300)
     counts = sorted({max(1, round(share * used)) for share in SHARES})

@@ -21,22 +21,26 @@ from mole.attacks.tools.higher_moments import (
     Directions,
     Groups,
     climbed,
+    fewer,
     find_rotation,
+    leading_means,
     leading_space,
     with_further,
-    within,
 )
 from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array
 
 MOST_SIDE = 3072
 MOST_NUMBERS = 40_000_000  # on each side; of more, the first rows are used
-MOST_SPACE = 256  # directions in which the rotation is sought; of larger rows, those that say most
+MOST_WHOLE, MOST_SPACE = 256, 128  # rows up to this size are turned whole; of larger ones, as many
+# directions as say most, and of those larger than this, the directions that means lie in:
+MOST_SQUARE = 1024
+MOST_MATRICES = 32
 MOST_GROUPS = 64  # classes times places
 LENGTHS = {True: 3, False: 8}  # shares by length: with groups, and without
 FEWEST_ROWS = 200
-STARTS, STEPS = 4, 60
-ROUNDS, ROUND_STEPS, LEADING = 6, 25, 16  # of sharpening by third moments, along so many directions
+STARTS, STEPS = 3, 48
+ROUNDS, ROUND_STEPS, LEADING = 5, 25, 12  # of sharpening by third moments, along so many directions
 AT_MOST_IMAGES = 512
 
 
@@ -121,22 +125,40 @@ def _search(
 ) -> tuple[Array, float]:
     """The rotation, as far as the space goes in which moments say most, and its agreement."""
     cells = sides[0].common_cells(sides[1])
-    whole = [side.moments(cells, apart=labels_alone) for side in sides]
-    ours, theirs = (leading_space(some, MOST_SPACE) for some in whole)
-    public, morphed = within(whole[0], ours), within(whole[1], theirs)
-    found, agreement = find_rotation(public, morphed, rng, starts=STARTS, steps=STEPS)
-    if labels_alone:
-        return ours @ found @ theirs.T, agreement
+    ours, theirs = (_space(side, cells) for side in sides)
     plain, turned = sides[0].within(ours), sides[1].within(theirs)
-    public = with_further(public, plain.third_moments(public.means))
-    morphed = with_further(morphed, turned.third_moments(morphed.means))
-    found, agreement = find_rotation(public, morphed, rng, starts=STARTS, steps=STEPS, known=found)
+    apart = find_rotation(
+        plain.moments(cells, apart=True), turned.moments(cells, apart=True), rng, starts=STARTS, steps=STEPS
+    )
+    if labels_alone:
+        return ours @ apart[0] @ theirs.T, apart[1]
+    public, morphed = plain.moments(cells), turned.moments(cells)
+    public, morphed = fewer(
+        with_further(public, plain.third_moments(public.means)),
+        with_further(morphed, turned.third_moments(morphed.means)),
+        MOST_MATRICES,
+    )
+    whole = find_rotation(public, morphed, rng, starts=STARTS, steps=STEPS)
     along = ours.T @ leading
-    public = with_further(public, plain.third_moments(along.T))
-    for _ in range(ROUNDS):
-        further = with_further(morphed, turned.third_moments((found.T @ along).T))
-        found, agreement = climbed(RotationSearch(public, further), found, ROUND_STEPS)
-    return ours @ found @ theirs.T, agreement
+    sharp = with_further(public, plain.third_moments(along.T))
+    best: tuple[Array, float] = np.empty((0, 0)), -np.inf
+    for begin in (apart[0], whole[0]):  # from both, because either may lead to a lesser summit
+        found, agreement = climbed(RotationSearch(public, morphed), begin, STEPS)
+        for _ in range(ROUNDS):
+            further = with_further(morphed, turned.third_moments((found.T @ along).T))
+            found, agreement = climbed(RotationSearch(sharp, further), found, ROUND_STEPS)
+        best = max(best, (found, agreement), key=lambda pair: pair[1])
+    return ours @ best[0] @ theirs.T, best[1]
+
+
+def _space(side: Directions, cells: list[int]) -> Array:
+    """The part of the space in which the rotation is sought; all of it where that is small."""
+    elements = side.rows.shape[1]
+    if elements <= MOST_WHOLE:
+        return np.eye(elements)
+    if elements > MOST_SQUARE:
+        return leading_means(side.means(cells))
+    return leading_space(side.moments(cells), MOST_SPACE)
 
 
 def _check(view: OutsiderView) -> Array:

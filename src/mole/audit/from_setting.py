@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mole.audit.from_elsewhere import with_public_images
 from mole.audit.scoring import Truth
 from mole.audit.subject import SCORED, Subject
 from mole.exchange.shards import Dtype, Encoding
@@ -27,12 +28,11 @@ def subject_of_setting(
     )
     morphed = _stored_and_read(unroll(key.morphing.morph(plain)), dtype)
     order = np.asarray(key.channel_order(layer.channels))
-    return Subject(
+    subject = Subject(
         morphed=roll(morphed, layer.input_shape),
         kappa=kappa,
         layer=layer,
         augmented=augment(layer, key),
-        public=public,
         truth=Truth(plain, layer.normalisation, order),
         private=False,
         facts={
@@ -45,6 +45,7 @@ def subject_of_setting(
             "stored as": dtype,
         },
     )
+    return with_public_images(subject, public)
 
 
 def _wanted(layer: FirstLayer, kappa: int) -> int:

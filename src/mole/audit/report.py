@@ -1,11 +1,11 @@
 """What an audit found: attacks, verdicts and costs, typed until they are written.
 
     report = mole.audit("delivery", key=key, layer=layer, truth="photos")
-    report.verdicts[0].level is Level.HOLDS
+    report.verdicts[0].level is Level.NOTHING_FOUND
     page = report.save("audit")
 
-Words that machines read, such as 'holds' and 'not tried', are strings of a type that also knows what a page
-calls them.
+Words that machines read, such as 'nothing found' and 'not tried', are strings of a type that also knows
+what a page calls them.
 """
 
 import os
@@ -33,7 +33,7 @@ class Level(StrEnum):
     tone: Tone
 
     UNKNOWN = "not tested", "Not tested", "none"
-    HOLDS = "holds", "Holds", "good"
+    NOTHING_FOUND = "nothing found", "Nothing found", "good"
     LEAKS = "leaks", "Leaks", "warn"
     BROKEN = "broken", "Broken", "bad"
 
@@ -65,7 +65,7 @@ class Status(StrEnum):
 
     SUCCEEDED = "succeeded", "Attack succeeded", Level.BROKEN
     PARTLY = "partly succeeded", "Attack partly succeeded", Level.LEAKS
-    FAILED = "failed", "Attack failed", Level.HOLDS
+    FAILED = "failed", "Attack failed", Level.NOTHING_FOUND
     NOT_APPLICABLE = "not applicable", "Not applicable", Level.UNKNOWN
     NOT_TRIED = "not tried", "Not tried", Level.UNKNOWN  # no time left, or something was not given
     NOT_COMPARED = "not compared", "Tried, not compared", Level.UNKNOWN  # there was no truth

@@ -20,12 +20,13 @@ from mole.attacks import ATTACKS
 from mole.attacks.tools.attack import Attack, Finding
 from mole.attacks.tools.views import MissingInputError, NotApplicableError
 from mole.audit.costs import costs_of
+from mole.audit.from_elsewhere import with_other, with_public
 from mole.audit.from_setting import subject_of_setting
 from mole.audit.pictures import pictures_of
 from mole.audit.report import AttackReport, Report, Status
 from mole.audit.scoring import score
 from mole.audit.subject import FEWEST_SCORED, Subject, subject_of_delivery
-from mole.audit.verdicts import judged, verdicts_of
+from mole.audit.verdicts import Tried, judged, verdicts_of
 from mole.errors import MoleError, MoleWarning
 from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load_first_layer
@@ -60,6 +61,7 @@ def audit(
     layer: FirstLayer | Address | None = None,
     truth: Source | Address | None = None,
     public: Source | Address | None = None,
+    other: Delivery | Address | None = None,
     identity: Identity | None = None,
     budget: float = BUDGET,
     seed: int = 0,
@@ -72,19 +74,25 @@ def audit(
         key: its key; without it nothing can be compared with the truth.
         layer: the developer's first layer, or its file; without it the developer's attacks are not tried.
         truth: the data that the delivery was made from, or its address; recovered with the key if missing.
-        public: other images of the same kind, as an attacker may have, or their address.
+        public: other images of the same kind, as an attacker may have, or their address; labelled ones
+            help where the delivery has labels.
+        other: another delivery, or requests, under the same key, or its address.
         identity: what opens a sealed delivery, where its key is not given.
         budget: seconds after which no further attack begins.
         seed: of what attacks draw at random.
         progress: called with the attacks done and the attacks to do.
     """
+    opened = opened_with(delivery, key, identity)
     subject = subject_of_delivery(
-        opened_with(delivery, key, identity),
+        opened,
         key=key,
         layer=None if layer is None else load_first_layer(layer),
         truth=None if truth is None else open_source(truth),
-        public=None if public is None else open_source(public),
     )
+    if public is not None:
+        subject = with_public(subject, opened.manifest, open_source(public))
+    if other is not None:
+        subject = with_other(subject, opened, opened_with(other, key, identity), key)
     for warning in subject.warnings:
         warnings.warn(warning, MoleWarning, stacklevel=3)  # past `mole.audit(...)`, which calls this
     return audit_subject(subject, budget=budget, seed=seed, progress=progress)
@@ -131,7 +139,7 @@ def audit_subject(
     return Report(
         subject=subject.facts,
         warnings=(*subject.warnings, *_too_few(subject)),
-        verdicts=verdicts_of(reports),
+        verdicts=verdicts_of(reports, Tried.of(subject)),
         attacks=reports,
         costs=costs,
         version=__version__,

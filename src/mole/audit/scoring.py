@@ -14,6 +14,7 @@ from mole.scheme.shapes import Array, element_count, unroll
 
 MAX_PSNR = 150.0  # what is reported of images without any difference
 SMALLEST_PICTURE = 16  # positions: fewer resemble anything
+SAME_IMAGE, NEARLY = 0.999, 0.1  # correlation of one image with itself, rounded; its error over its length
 MIN_SIDE = 7  # of the windows in which SSIM compares
 
 
@@ -25,11 +26,17 @@ class Truth:
         plain: plain samples in the order in which they were delivered, (n, *input_shape).
         normalisation: what was applied to their pixels, or None.
         channel_order: the secret order of channels, or None where there is no layer.
+        members: which of the candidates were delivered, or None where nobody asks.
+        public: the images that an attacker has, for links between them and rows ...
+        elsewhere: ... and the plain images behind another delivery, or None where there is none.
     """
 
     plain: Array
     normalisation: Normalisation | None = None
     channel_order: npt.NDArray[np.intp] | None = None
+    members: npt.NDArray[np.bool_] | None = None
+    public: Array | None = None
+    elsewhere: Array | None = None
 
     def pixels(self, plain: Array) -> Array:
         """Samples on the scale of pixels, 0 to 1."""
@@ -53,6 +60,9 @@ class Score:
         components: |correlation| of each claimed component with the true one.
         neighbours: share of samples whose nearest neighbour was told right ...
         distance_correlation: ... and the correlation of claimed with true distances.
+        linked: share of the samples that stand elsewhere as well which were linked to themselves there ...
+        linkable: ... of so many.
+        membership: chance that an image which was delivered is ranked before one which was not.
     """
 
     psnr: float | None = None
@@ -66,6 +76,9 @@ class Score:
     components: tuple[float, ...] | None = None
     neighbours: float | None = None
     distance_correlation: float | None = None
+    linked: float | None = None
+    linkable: int | None = None
+    membership: float | None = None
 
 
 def score(finding: Finding, truth: Truth) -> Score:
@@ -78,7 +91,9 @@ def score(finding: Finding, truth: Truth) -> Score:
         if finding.maps is None
         else _best_map(finding.maps, truth.plain[: len(finding.maps)]),
         components=_components(finding, truth),
+        membership=_membership(finding, truth),
         **_distance_scores(finding, truth),
+        **_link_scores(finding, truth),
     )
 
 
@@ -195,3 +210,45 @@ def _distance_scores(finding: Finding, truth: Truth) -> dict[str, Any]:
         "distance_correlation": float(pair[0, 0]),
         "neighbours": float((nearest[0] == nearest[1]).mean()),
     }
+
+
+def same_images(plain: Array, others: Array) -> npt.NDArray[np.intp]:
+    """For each sample the other that is the same image but for rounding, or -1: (n,)."""
+    pairs = correlations(unroll(plain), unroll(others))
+    nearest = pairs.argmax(axis=1)
+    return np.where(pairs[np.arange(len(pairs)), nearest] >= SAME_IMAGE, nearest, -1)
+
+
+def _link_scores(finding: Finding, truth: Truth) -> dict[str, Any]:
+    others = truth.elsewhere if finding.links_to == "elsewhere" else truth.public
+    if finding.links is None or others is None:
+        return {}
+    true = same_images(truth.plain, others)
+    claimed = np.full(len(true), -1)
+    told = finding.links[finding.links[:, 0] < len(true)]
+    claimed[told[:, 0]] = told[:, 1]
+    there = np.flatnonzero(true >= 0)
+    if not len(there):
+        return {}
+    right = same_rows(unroll(others[claimed[there]]), unroll(truth.plain[there])) & (claimed[there] >= 0)
+    return {"linked": float(right.mean()), "linkable": len(there)}
+
+
+def same_rows(some: Array, others: Array) -> npt.NDArray[np.bool_]:
+    """Which rows are the same image as those in their place, but for rounding."""
+    lengths = np.maximum(np.linalg.norm(others, axis=1), 1e-12)
+    return np.asarray(np.linalg.norm(some - others, axis=1) <= NEARLY * lengths)
+
+
+def _membership(finding: Finding, truth: Truth) -> float | None:
+    """The area under the curve of right against false alarms; a half is chance."""
+    if (
+        finding.membership is None
+        or truth.members is None
+        or truth.members.all()
+        or not truth.members.any()
+    ):
+        return None
+    inside, outside = finding.membership[truth.members], finding.membership[~truth.members]
+    apart = inside[:, np.newaxis] - outside
+    return float((apart > 0).mean() + (apart == 0).mean() / 2)

@@ -13,6 +13,7 @@ from mole.attacks.tools.views import (
     DeliveryView,
     DeveloperView,
     InjectingView,
+    Labels,
     LayerGeometry,
     MissingInputError,
     NotApplicableError,
@@ -33,8 +34,7 @@ from mole.sources.source import Source
 
 SCORED = 256  # rows that attacks rebuild and the scorer compares; those that a developer knows come after
 FEWEST_SCORED = 8
-MOST_ROWS, MOST_BYTES = 10_000, 1 << 29  # of morphed data that attacks are given
-PUBLIC = 4096  # public images that they are given
+MOST_ROWS, MOST_BYTES = 30_000, 1 << 28  # of morphed data that attacks are given, and of public images
 SAME, COMPARED = 0.9, 64  # the correlation above which a source's images are the delivery's, over so many
 DAMAGED = "{} is not as it was made, so this audit may be about something else: run `mole verify`."
 OTHER_LAYER = (
@@ -63,6 +63,9 @@ class Subject:
         layer: the first layer they were made for, if it was given.
         augmented: the augmented layer, if it was delivered.
         public: plain images of the same kind from elsewhere, or None.
+        labels, public_labels: the classes of both, numbered alike; None where there are none.
+        candidates: images of which an attacker asks whether they were delivered, or None.
+        elsewhere: morphed samples of another delivery under the same key, or None.
         truth: what the attackers want to know, for the first rows or for all; None if there is none.
         facts: what to say about it: rows, fingerprints, ...
         warnings: what was wrong with what the audit was given.
@@ -76,6 +79,10 @@ class Subject:
     layer: FirstLayer | None = None
     augmented: AugmentedLayer | None = None
     public: Array | None = None
+    labels: Labels | None = None
+    public_labels: Labels | None = None
+    candidates: Array | None = None
+    elsewhere: Array | None = None
     truth: Truth | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -101,6 +108,8 @@ class Subject:
         """
         seen: dict[str, Any] = {
             "morphed": self.morphed, "kappa": self.kappa, "layout": self.layout, "public": self.public,
+            "labels": self.labels, "public_labels": self.public_labels,
+            "candidates": self.candidates, "elsewhere": self.elsewhere,
         }  # fmt: skip
         if kind is OutsiderView:
             return OutsiderView(**seen)
@@ -116,13 +125,14 @@ class Subject:
             return DeveloperView(**seen)
         return InjectingView(**seen | self._known())
 
-    def _known(self) -> dict[str, Array]:
+    def _known(self) -> dict[str, Any]:
         if self.truth is None or len(self.truth.plain) <= self.scored:
             raise NotApplicableError("there are no images left to play the ones that the developer knows")
         wanted = self.scored + pairs_wanted(self.input_shape, self.kappa)
         known = slice(self.scored, min(len(self.truth.plain), wanted))
         return {
             "morphed": self.morphed[: self.scored],
+            "labels": None if self.labels is None else self.labels[: self.scored],
             "known": self.truth.plain[known].copy(),  # nothing leads from here to the rest of the truth
             "known_morphed": self.morphed[known],
         }
@@ -133,6 +143,11 @@ def pairs_wanted(input_shape: Shape, kappa: int) -> int:
     return -(-block_size(input_shape, kappa) // kappa) + 64
 
 
+def most_rows(input_shape: Shape) -> int:
+    """How many samples of this shape attacks are given."""
+    return max(1, min(MOST_ROWS, MOST_BYTES // (4 * element_count(input_shape))))
+
+
 @dataclass(frozen=True, eq=False)
 class Delivered:
     """What lies in a delivery, as far as attacks can use it.
@@ -140,7 +155,8 @@ class Delivered:
     Attributes:
         delivery: where it was read from.
         split: the one that is attacked.
-        morphed, ids: its first rows: morphed samples, (n, *input_shape), and their names.
+        morphed, ids, labels: its first rows: morphed samples, (n, *input_shape), their names, and their
+            classes; None where they have none.
         rows, data_bytes: of all splits.
         augmented: the augmented layer; None where none came.
         damaged: names of files that are not as they were made.
@@ -150,6 +166,7 @@ class Delivered:
     split: str
     morphed: Array
     ids: Sequence[str]
+    labels: Labels | None
     rows: int
     data_bytes: int
     augmented: AugmentedLayer | None
@@ -159,10 +176,11 @@ class Delivered:
     def read(cls, delivery: Delivery) -> "Delivered":
         """Read as many rows as attacks can use: they lie in a random order, so the first stand for all."""
         manifest, split = delivery.manifest, delivery.main_split
-        at_most = max(1, min(MOST_ROWS, MOST_BYTES // (4 * element_count(manifest.input_shape))))
-        morphed, ids = delivery.first_rows(split, at_most)
+        morphed, ids = delivery.first_rows(split, most_rows(manifest.input_shape))
+        labels = delivery.labels(split)
         return cls(
-            delivery, split, morphed, ids, manifest.rows, manifest.data_bytes, delivery.layer(),
+            delivery, split, morphed, ids, None if labels is None else labels[: len(ids)],
+            manifest.rows, manifest.data_bytes, delivery.layer(),
             delivery.damaged([*delivery.shard_names(split), AUGMENTED, SCALES]),
         )  # fmt: skip
 
@@ -173,7 +191,6 @@ def subject_of_delivery(
     key: MorphKey | None = None,
     layer: FirstLayer | None = None,
     truth: Source | None = None,
-    public: Source | None = None,
 ) -> Subject:
     """Read as much of a delivery as attacks can use, and put beside it what the provider knows.
 
@@ -182,7 +199,6 @@ def subject_of_delivery(
         key: its key; without it nothing can be compared with the truth.
         layer: the developer's first layer; without it the developer's attacks cannot be tried.
         truth: the source it was made from; without it the truth is recovered with the key.
-        public: other images of the same kind, as an attacker may have.
     """
     manifest, delivered = delivery.manifest, Delivered.read(delivery)
     layer, key, foreign = _own(layer, key, manifest)
@@ -193,7 +209,7 @@ def subject_of_delivery(
         layout=manifest.layout,
         layer=layer,
         augmented=delivered.augmented,
-        public=None if public is None else _preparation(manifest).samples(public, PUBLIC),
+        labels=delivered.labels,
         truth=known,
         facts=_facts(delivered, key),
         warnings=(*map(DAMAGED.format, delivered.damaged), *foreign, *doubts),
@@ -238,12 +254,12 @@ def _from_source(source: Source, delivered: Delivered, key: MorphKey, count: int
         return None
     try:
         samples = RowNumbers.of(delivery, key, delivered.split).samples_of(delivered.ids[:count])
-        return _preparation(delivery.manifest).plain_samples(part, samples)
+        return preparation_of(delivery.manifest).plain_samples(part, samples)
     except MoleError:
         return None
 
 
-def _preparation(manifest: Manifest) -> Preparation:
+def preparation_of(manifest: Manifest) -> Preparation:
     """How the delivery's images were prepared."""
     return Preparation(manifest.input_shape, manifest.normalisation, manifest.mode, manifest.resize)
 

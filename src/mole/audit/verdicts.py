@@ -6,18 +6,25 @@ chance. Correlation alone says little: the mean of public images correlates with
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mole.attacks.tools.attack import Attacker
 from mole.audit.report import AttackReport, Level, Status, Verdict
 from mole.audit.scoring import Score
+from mole.audit.subject import Subject
 from mole.audit.wording import duration
+from mole.scheme.shapes import block_size
 
 REBUILT_CORRELATION, REBUILT_SHARE, PICKED_OUT = 0.8, 0.5, 0.9
 SEEN_MAP, SEEN_COMPONENT, SEEN_NEIGHBOURS = 0.6, 0.5, 0.5
+SEEN_LINKS, SEEN_MEMBERSHIP = 0.5, 0.75
 TIMES_CHANCE, FEWEST_MATCHES = 5, 0.05
 AT_LEAST = "can do at least the same: "
-NOTHING_TO_DO = "Nothing that was tried calls for a change."
+NOTHING_TO_DO = (
+    "What was tried calls for no change; others may try more. Who must not see images should get none: "
+    "encrypt the delivery for its developer."
+)
+NO_PUBLIC = "give other images of the same kind as `public` to try them"
 
 
 def status_of(score: Score) -> Status:
@@ -39,6 +46,8 @@ def status_of(score: Score) -> Status:
         (score.best_map or 0.0) >= SEEN_MAP,
         max(score.components or (0.0,)) >= SEEN_COMPONENT,
         (score.neighbours or 0.0) >= SEEN_NEIGHBOURS,
+        (score.linked or 0.0) >= SEEN_LINKS,
+        (score.membership or 0.0) >= SEEN_MEMBERSHIP,
     )
     return Status.PARTLY if any(signs) else Status.FAILED
 
@@ -48,34 +57,79 @@ def judged(attack: AttackReport) -> AttackReport:
     return attack if attack.score is None else replace(attack, status=status_of(attack.score))
 
 
-def verdicts_of(attacks: Sequence[AttackReport]) -> tuple[Verdict, ...]:
+@dataclass(frozen=True)
+class Tried:
+    """What attacks were given to work with: a verdict says so.
+
+    >>> str(Tried(images=30_000, side=256, labels=True, public=4_096))
+    '30,000 images with labels against a core of side q = 256, and 4,096 public images'
+
+    Attributes:
+        images: morphed ones.
+        side: of the core: the paper's q.
+        labels: whether the classes of delivered and of public images were known.
+        public: public images; 0 where none were given.
+    """
+
+    images: int
+    side: int
+    labels: bool
+    public: int
+
+    @classmethod
+    def of(cls, subject: Subject) -> "Tried":
+        """What a subject gives."""
+        return cls(
+            images=len(subject.morphed),
+            side=block_size(subject.input_shape, subject.kappa),
+            labels=subject.labels is not None and subject.public_labels is not None,
+            public=0 if subject.public is None else len(subject.public),
+        )
+
+    def __str__(self) -> str:
+        labels = "with" if self.labels else "without"
+        public = f"{self.public:,} public images" if self.public else "no public images"
+        images = f"{self.images:,} images {labels} labels"
+        return f"{images} against a core of side q = {self.side:,}, and {public}"
+
+
+def verdicts_of(attacks: Sequence[AttackReport], tried: Tried) -> tuple[Verdict, ...]:
     """A verdict on each attacker, the weakest first; the strong can do what the weak can."""
     verdicts: list[Verdict] = []
     for attacker in Attacker:
-        verdict = _verdict(attacker, [one for one in attacks if one.attack.attacker == attacker])
+        own = [one for one in attacks if one.attack.attacker == attacker]
+        verdict = _verdict(attacker, own, tried)
         weaker = verdicts[-1] if verdicts else verdict
-        if weaker.level.rank > max(verdict.level.rank, Level.HOLDS.rank):
+        if weaker.level.rank > max(verdict.level.rank, Level.NOTHING_FOUND.rank):
             same = f"{AT_LEAST}{weaker.sentence.removeprefix(AT_LEAST)}"
             verdict = Verdict(attacker, weaker.level, same, weaker.advice)
         verdicts.append(verdict)
     return tuple(verdicts)
 
 
-def _verdict(attacker: Attacker, attacks: Sequence[AttackReport]) -> Verdict:
+def _verdict(attacker: Attacker, attacks: Sequence[AttackReport], given: Tried) -> Verdict:
     tried = [one for one in attacks if one.status.level != Level.UNKNOWN and _score(one) != Score()]
+    untried = [one for one in attacks if one.status in (Status.NOT_TRIED, Status.GAVE_UP)]
+    missing = _missing(untried, given)
     if not tried:
         return Verdict(attacker, Level.UNKNOWN, f"was not tested: {_why(attacks)}", "")
     best = max(tried, key=_success)
     level = _level(best)
-    untried = [one for one in attacks if one.status in (Status.NOT_TRIED, Status.GAVE_UP)]
-    if level == Level.HOLDS and untried:
-        words = untried[0].words.rstrip(".")
-        missing = f"{_attacks(tried)} found nothing, but {_attacks(untried)} could not be tried ({words})"
-        return Verdict(attacker, Level.UNKNOWN, f"was not fully tested: {missing}", "")
-    if level == Level.HOLDS:  # the one with most images to mix up says most
+    if level == Level.NOTHING_FOUND:  # the one with most images to mix up says most
         best = max(tried, key=lambda one: _score(one).among or 0)
-        return Verdict(attacker, level, _got_nowhere(best, tried), NOTHING_TO_DO)
-    return Verdict(attacker, level, _sentence(best), best.attack.advice)
+        level = Level.UNKNOWN if untried else level
+        return Verdict(attacker, level, f"{_got_nowhere(best, tried, given)}{missing}", NOTHING_TO_DO)
+    more = "" if level == Level.BROKEN else missing
+    return Verdict(attacker, level, f"{_sentence(best)}{more}", best.attack.advice)
+
+
+def _missing(untried: Sequence[AttackReport], given: Tried) -> str:
+    """What could not be tried, and what to give so that it can."""
+    if not untried:
+        return ""
+    words = untried[0].words.rstrip(".")
+    how = "" if given.public else f"; {NO_PUBLIC}"
+    return f"; {_attacks(untried)} could not be tried ({words}){how}"
 
 
 def _score(attack: AttackReport) -> Score:
@@ -117,15 +171,15 @@ def _sentence(best: AttackReport) -> str:
     if matched >= REBUILT_SHARE:
         told = f"{100 * matched:.0f} of 100 images can be told apart"
         return f"rebuilds rough images, {seconds}: {told} ({best.attack.title})"
-    return f"cannot rebuild images, but learns something of them, {seconds}: {_learned(best)}"
+    return f"learns something of the images, {seconds}: {_learned(best)}"
 
 
-def _got_nowhere(best: AttackReport, tried: Sequence[AttackReport]) -> str:
+def _got_nowhere(best: AttackReport, tried: Sequence[AttackReport], given: Tried) -> str:
     matched, among = _score(best).reidentified or 0.0, _score(best).among
     chance = (
         f" ({100 * matched:.1f} % of {among} were matched; chance is {100 / among:.1f} %)" if among else ""
     )
-    return f"cannot recognise images: {_attacks(tried)} got nowhere{chance}"
+    return f"no attack we tried recognised images: {_attacks(tried)}, on {given}{chance}"
 
 
 def _learned(attack: AttackReport) -> str:
@@ -137,4 +191,10 @@ def _learned(attack: AttackReport) -> str:
         return f"{known} coarse features such as brightness and layout ({title})"
     if (score.neighbours or 0.0) >= SEEN_NEIGHBOURS:
         return f"which images are alike, {100 * (score.neighbours or 0.0):.0f} of 100 times ({title})"
+    if (score.linked or 0.0) >= SEEN_LINKS:
+        count, linked = score.linkable or 0, score.linked or 0.0
+        return f"which rows stand elsewhere as well, {linked:.0%} of {count} ({title})"
+    if (score.membership or 0.0) >= SEEN_MEMBERSHIP:
+        told = f"{100 * (score.membership or 0.0):.0f} of 100 times"
+        return f"whether an image is among them: {told} it is told from one that is not ({title})"
     return f"{100 * (score.reidentified or 0.0):.0f} of 100 can be told apart ({title})"

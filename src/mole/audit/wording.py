@@ -126,6 +126,15 @@ MEASURES: Mapping[str, tuple[str, Callable[[Any], str], str]] = {
         "Distances kept", _two,
         "How closely distances between morphed images follow those between originals: 1 means exactly.",
     ),
+    "linked": (
+        "Rows linked", share,
+        "Share of the rows that stand elsewhere as well which were found there.",
+    ),
+    "linkable": ("Rows that stand elsewhere", plainly, "Of how many that share is."),
+    "membership": (
+        "Told whether delivered", share,
+        "How often an image that was delivered is ranked before one that was not; half is chance.",
+    ),
 }  # fmt: skip
 
 

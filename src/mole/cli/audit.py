@@ -34,6 +34,9 @@ def audit(
     public: Annotated[
         str | None, typer.Option(help="Other images of the same kind, as an attacker may have.")
     ] = None,
+    other: Annotated[
+        str | None, typer.Option(help="Another delivery, or requests, under the same key.")
+    ] = None,
     layer: Annotated[Path | None, typer.Option(help="The developer's first layer.")] = None,
     kappa: Annotated[
         int | None, typer.Option(help="For a setting: how often the core repeats; 1 by default.", min=1)
@@ -61,8 +64,10 @@ def audit(
     """
     from mole.audit import run  # noqa: PLC0415  (an extra)
 
-    if delivery is None and any(option is not None for option in (key, truth, public)):
-        raise CallError("--key, --truth and --public belong to a delivery: name it, or leave them out")
+    if delivery is None and any(option is not None for option in (key, truth, public, other)):
+        raise CallError(
+            "--key, --truth, --public and --other belong to a delivery: name it, or leave them out"
+        )
     if delivery is not None and any(option is not None for option in (kappa, core, dtype)):
         raise CallError("--kappa, --core and --dtype are for a setting: leave them out, or the delivery")
     if delivery is None and layer is None:
@@ -82,7 +87,7 @@ def audit(
             opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity)) if key else None
             found = opened_with(delivery, opened, identity)
             report = run.audit(
-                found, key=opened, layer=first, truth=original, public=public,
+                found, key=opened, layer=first, truth=original, public=public, other=other,
                 budget=budget, seed=seed, progress=progress,
             )  # fmt: skip
         elif layer is not None:
@@ -92,7 +97,8 @@ def audit(
             )  # fmt: skip
         page = report.save(out)
     for verdict in report.verdicts:
-        say(f"{verdict.who}: {verdict.sentence}.", quiet=quiet)
+        sentence = verdict.sentence.replace("as `public`", "with --public")
+        say(f"{verdict.who}: {sentence}.", quiet=quiet)
     show(
         {
             "page": str(page),

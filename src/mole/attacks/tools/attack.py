@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,10 @@ class Finding:
         directions: unit vectors in the space of plain samples, (c, elements) ...
         coefficients: ... and how far each row goes along each, (n, c): a coarse picture of every row.
         distances: claimed distances between the first plain samples, (k, k).
+        links: rows that are claimed to be images that the attacker has, or rows of another delivery: which
+            row, and which of those, (how many, 2) ...
+        links_to: ... and what they are: 'public' images, or rows 'elsewhere'.
+        membership: for each candidate how likely it is among the delivered images; only the order counts.
         facts: figures for the report, of types that JSON knows.
     """
 
@@ -82,6 +86,9 @@ class Finding:
     directions: Array | None = None
     coefficients: Array | None = None
     distances: Array | None = None
+    links: npt.NDArray[np.intp] | None = None
+    links_to: Literal["public", "elsewhere"] = "public"
+    membership: Array | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mole.attacks.tools.blocks import Moments, RotationSearch
+from mole.attacks.tools.blocks import Moments, RotationSearch, nearest_rotation
 from mole.scheme.shapes import Array
 
 Groups = npt.NDArray[np.int64]
@@ -66,6 +66,10 @@ class Directions:
             seconds -= np.multiply.outer(weights, np.tensordot(weights, seconds, axes=1)).astype(np.float32)
         return Moments(means, seconds)
 
+    def means(self, cells: Sequence[int]) -> Array:
+        """The mean of each cell over its noise, (cells, q)."""
+        return np.array([_mean(self.rows[self.cells == cell]) for cell in cells])
+
     def third_moments(self, along: Iterable[Array]) -> Array:
         """The second moment weighted by the place of each row along some directions: (how many, q, q)."""
         return np.array([self._third(direction) for direction in along])
@@ -91,6 +95,23 @@ def leading_space(moments: Moments, size: int) -> Array:
     return space
 
 
+def leading_means(means: Array) -> Array:
+    """The part of the space that means, (how many, q), lie in: (q, at most as many)."""
+    _, sizes, space = np.linalg.svd(means, full_matrices=False)
+    spanned: Array = space[sizes > 1e-6 * max(float(sizes[0]), 1e-300)].T
+    return spanned
+
+
+def fewer(public: Moments, morphed: Moments, most: int) -> tuple[Moments, Moments]:
+    """The same with fewer matrices: those sums of the public ones that say most, and the same sums."""
+    flat = public.covariances.reshape(len(public.covariances), -1)
+    sums = np.linalg.eigh((flat @ flat.T).astype(np.float64))[1][:, : -most - 1 : -1].T.astype(np.float32)
+    return (
+        Moments(public.means, np.tensordot(sums, public.covariances, axes=1)),
+        Moments(morphed.means, np.tensordot(sums, morphed.covariances, axes=1)),
+    )
+
+
 def with_further(moments: Moments, seconds: Array) -> Moments:
     """The same moments and further matrices."""
     return Moments(moments.means, np.concatenate([moments.covariances, seconds.astype(np.float32)]))
@@ -113,12 +134,12 @@ def find_rotation(
 ) -> tuple[Array, float]:
     """The rotation with the best agreement, and that agreement as a share of the most there could be.
 
-    Short climbs from several starts, and from one that is known; only the best is followed to its end.
+    Short climbs from several starts, and from one that is known, or else the one by which the means agree
+    best; only the best is followed to its end.
     """
     search = RotationSearch(public, morphed)
-    best: tuple[Array, float] = np.empty((0, 0)), -np.inf
-    if known is not None:
-        best = search.climb(known, max(1, steps // 6))
+    by_means = nearest_rotation(public.means.T @ morphed.means)
+    best = search.climb(by_means if known is None else known, max(1, steps // 6))
     count = len(public.covariances)
     for start in range(starts):
         weights: Array = rng.normal(size=(count,)) if start else np.ones(count)
@@ -135,8 +156,12 @@ def climbed(search: RotationSearch, rotation: Array, steps: int) -> tuple[Array,
 
 def _moments(rows: Array) -> tuple[Array, Array]:
     """Mean and second moment less its trace, each over the noise that so many rows leave in it."""
-    noise = np.sqrt(len(rows))
-    return rows.sum(axis=0, dtype=np.float64) / noise, _without_trace(rows.T @ rows / np.float32(noise))
+    return _mean(rows), _without_trace(rows.T @ rows / np.float32(np.sqrt(len(rows))))
+
+
+def _mean(rows: Array) -> Array:
+    mean: Array = rows.sum(axis=0, dtype=np.float64) / np.sqrt(len(rows))
+    return mean
 
 
 def _without_trace(matrix: Array) -> Array:

@@ -1,0 +1,97 @@
+"""What an attacker has from elsewhere: public images, images to ask about, another delivery.
+
+A subject is what was handed over; this puts beside it what the auditor gives to play the rest of the world.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mole.attacks.tools.views import Labels
+from mole.audit.scoring import Truth, same_images
+from mole.audit.subject import Subject, most_rows, preparation_of
+from mole.errors import DeliveryError
+from mole.exchange.delivery import Delivery
+from mole.exchange.manifest import Manifest
+from mole.provider.keys import MorphKey
+from mole.scheme.shapes import Array
+from mole.sources.source import Source, main_split
+
+ASKED = 128  # images of either kind: delivered, and not
+COMPARED = 64  # delivered images that are looked for among public ones
+SAME_IMAGES = (
+    "{} of {} delivered images that were looked for are among the public images given. Attackers who own "
+    "what was delivered find more than others do: give other images of the same kind as public."
+)
+OTHER_KEY = "The other delivery ({}) was made with another key ({}): nothing links its rows with these."
+
+
+def with_public(subject: Subject, manifest: Manifest, public: Source) -> Subject:
+    """The same subject, with other images of the same kind, as attackers may have, and their classes."""
+    split = main_split(public)
+    count = min(most_rows(manifest.input_shape), len(split))
+    chosen = np.linspace(0, len(split) - 1, count).astype(int)
+    images = preparation_of(manifest).plain_samples(split, chosen.tolist())
+    labels = None if split.labels is None else np.asarray(split.labels[chosen], np.int64)
+    return with_public_images(subject, images, _numbered(labels, public.classes, manifest.classes))
+
+
+def with_public_images(subject: Subject, images: Array, labels: Labels | None = None) -> Subject:
+    """The same, with plain images in memory. Some of them are set aside, to ask about: `candidates`."""
+    doubts = subject.warnings
+    if subject.truth is None:
+        return replace(subject, public=images, public_labels=labels)
+    looked_for = min(COMPARED, len(subject.truth.plain))
+    there = same_images(subject.truth.plain[:looked_for], images) >= 0
+    if there.any():
+        doubts = (*doubts, SAME_IMAGES.format(int(there.sum()), looked_for))
+    aside = min(ASKED, len(images) // 8, len(subject.truth.plain) - subject.scored)
+    kept = len(images) - max(aside, 0)
+    truth = replace(subject.truth, public=images[:kept])
+    subject = replace(
+        subject, public=images[:kept], public_labels=None if labels is None else labels[:kept],
+        truth=truth, warnings=doubts,
+    )  # fmt: skip
+    return _with_candidates(subject, truth, images[kept:]) if aside > 0 else subject
+
+
+def with_other(subject: Subject, delivery: Delivery, other: Delivery, key: MorphKey | None) -> Subject:
+    """The same subject, for attackers who also have another delivery, or requests, under the same key."""
+    mine, its = delivery.manifest, other.manifest
+    if its.input_shape != mine.input_shape:
+        raise DeliveryError(
+            f"{other.label} holds samples of another shape than {delivery.label}: give a delivery for the "
+            "same layer as the other one"
+        )
+    doubts = subject.warnings
+    if its.key_fingerprint != mine.key_fingerprint:
+        doubts = (*doubts, OTHER_KEY.format(other.label, its.key_fingerprint))
+    rows, _ = other.first_rows(other.main_split, most_rows(its.input_shape))
+    truth = subject.truth
+    if truth is not None and key is not None and its.key_fingerprint == key.fingerprint:
+        truth = replace(truth, elsewhere=key.morphing.unmorph(rows))
+    return replace(subject, elsewhere=rows, truth=truth, warnings=doubts)
+
+
+def _with_candidates(subject: Subject, truth: Truth, strangers: Array) -> Subject:
+    """Delivered images and others in a mixed order; the truth alone knows which are which."""
+    members = truth.plain[subject.scored : subject.scored + len(strangers)]
+    inside: npt.NDArray[np.bool_] = np.arange(2 * len(strangers)) < len(members)
+    order = np.random.default_rng(0).permutation(len(inside))
+    candidates = np.concatenate([members, strangers]).astype(np.float32)[order]
+    return replace(subject, candidates=candidates, truth=replace(truth, members=inside[order]))
+
+
+def _numbered(
+    labels: Labels | None, names: tuple[str, ...] | None, delivered: tuple[str, ...] | None
+) -> Labels | None:
+    """Labels numbered as in the delivery, by the names of classes where both sides name them.
+
+    A class that was not delivered gets a number of its own.
+    """
+    if labels is None or names is None or delivered is None or tuple(names) == tuple(delivered):
+        return labels
+    known = {name: number for number, name in enumerate(delivered)}
+    numbers = [known.get(name, len(delivered) + place) for place, name in enumerate(names)]
+    return np.asarray(numbers, np.int64)[labels]
