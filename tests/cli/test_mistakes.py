@@ -345,6 +345,12 @@ MISTAKES = {
         EMPTY: [(["empty"], "empty has no manifest.json")],
         NAN: [(["nan-layer.safetensors"], "nan-layer.safetensors is damaged")],
     },
+    "ledger": {
+        MISSING: [(["missing"], "missing is no key: give a key's file, or the 32 digits")],
+        TYPE: [(["text.txt"], "text.txt is not a key")],
+        PASSPHRASE: [(["locked.key", "--passphrase-file", "wrong.txt"], "the passphrase is wrong")],
+        EMPTY: [(["empty"], "empty cannot be read: Is a directory")],
+    },
     "verify": {
         MISSING: [(["missing"], "missing is not there")],
         TYPE: [(["text.txt"], "text.txt is a file")],
@@ -374,6 +380,7 @@ DOES_NOT_APPLY = {
     "train": {PASSPHRASE, KEY, NAN},  # the layer comes with the data; a delivery has no NaN
     "predict": {PASSPHRASE, NAN},
     "info": {KEY, IMAGE, SHAPE, OUTPUT},  # reads one file at a time, and writes none
+    "ledger": {KEY, IMAGE, NAN, SHAPE, OUTPUT},  # reads a key and its ledger, and writes nothing
     "verify": NO_KEY | {IMAGE, NAN, SHAPE, OUTPUT},  # says what it finds in its result: test_cli_delivery
     "analyze": NO_KEY | {EMPTY, IMAGE, NAN, OUTPUT},
     "demo": NO_KEY | NO_IMAGES | {MISSING, TYPE},  # has its own data
@@ -470,7 +477,7 @@ def cases() -> list:
 @pytest.mark.parametrize(("command", "arguments", "sentence"), cases())
 def test_a_mistake_is_one_sentence_and_nothing_is_left_behind(place, command, arguments, sentence):
     before = files_in(place)
-    writes = command not in ("info", "verify", "analyze") and "--out" not in arguments
+    writes = command not in ("info", "ledger", "verify", "analyze") and "--out" not in arguments
     done = call(command, *arguments, *(["--out", "new-output"] if writes else []), cwd=place)
     assert done.returncode == 1, done.stdout + done.stderr
     assert sentence in done.stderr
