@@ -170,6 +170,7 @@ def fuzz(cases: list[Case], good: Path, scratch: Path) -> list[tuple[str, str]]:
             sys.stdout.flush()
         failures += found
         cases = cases[max(1, begun) :]
+        sys.stderr.write(f"{len(cases)} cases to go\n")
     return failures
 
 
