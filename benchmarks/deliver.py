@@ -4,7 +4,8 @@ Give --images FILE.npz with CIFAR-10 (x_train, y_train, x_test, y_test); otherwi
 images. The rate counts from the first row to the last: reading, normalising, multiplying, encoding and
 writing shards. Making the key is told apart. Each setting runs in a process of its own, whose peak memory
 is reported, several times; the product is measured before and after each, and medians are told. Ray's time
-counts from its start to the last shard: on one machine, where it can only cost.
+counts from its start to the last shard: on one machine, where it can only cost. A sealed delivery is made
+right after an open one, round by round, and told as a share of its rate.
 """
 
 import argparse
@@ -14,10 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyrage
 
 import mole
 from common import write_result
@@ -29,6 +32,7 @@ ROUNDS = 3
 PRODUCTS = 5
 BATCH = 4096
 SETTINGS = (("local", "float32"), ("local", "int8"), ("ray", "float32"))
+RECIPIENT = str(pyrage.x25519.Identity.generate().to_public())
 
 
 def main() -> None:
@@ -36,9 +40,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=Path, help=".npz with x_train, y_train, x_test, y_test")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--rows", type=int, help="make up so many images only, and write no result")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path = arguments.images or made_up(Path(folder) / "images.npz")
+        path = arguments.images or made_up(Path(folder) / "images.npz", arguments.rows)
         if arguments.one:
             engine, dtype = arguments.one
             print(json.dumps(measure(path, engine, dtype, Path(folder))))
@@ -51,14 +56,17 @@ def main() -> None:
     ray, local = (results[name]["images_per_s"] for name in ("ray", "float32"))
     results["ray"]["share_of_local_rate"] = round(ray / local, 3)
     source = arguments.images.stem if arguments.images else "made up"
+    if arguments.rows:
+        print(json.dumps(results, indent=1))
+        return
     write_result("deliver", {"images": source, "kappa": 1, "rounds": ROUNDS, **results})
 
 
-def made_up(path: Path) -> Path:
-    """As many random images as CIFAR-10 has."""
+def made_up(path: Path, rows: int | None = None) -> Path:
+    """As many random images as CIFAR-10 has, or some rows of one split."""
     rng = np.random.default_rng(0)
     arrays: dict[str, Any] = {}
-    for split, count in (("train", 50_000), ("test", 10_000)):
+    for split, count in (("train", 50_000), ("test", 10_000)) if rows is None else (("train", rows),):
         arrays[f"x_{split}"] = rng.integers(0, 256, (count, 32, 32, 3), dtype=np.uint8)
         arrays[f"y_{split}"] = rng.integers(0, 10, count)
     np.savez(path, **arrays)
@@ -82,7 +90,15 @@ def measure(path: Path, engine: EngineName, dtype: Dtype, folder: Path) -> dict[
     start = time.perf_counter()
     key = mole.MorphKey.generate(INPUT_SHAPE)
     key_seconds = time.perf_counter() - start
-    rounds = [deliver_once(path, engine, dtype, folder / str(index), key) for index in range(ROUNDS)]
+    rounds, shares, whole = [], [], []
+    for index in range(ROUNDS):
+        rounds.append(deliver_once(path, engine, dtype, folder / str(index), key))
+        if engine == "local":
+            sealed = deliver_once(
+                path, engine, dtype, folder / f"{index}-sealed", key, recipients=[RECIPIENT]
+            )
+            shares.append(sealed["rate"] / rounds[-1]["rate"])
+            whole.append(rounds[-1]["seconds"] / sealed["seconds"])
     figures: dict[str, float] = {
         name: float(np.median([measured[name] for measured in rounds])) for name in rounds[0]
     }
@@ -96,20 +112,36 @@ def measure(path: Path, engine: EngineName, dtype: Dtype, folder: Path) -> dict[
         "shares_of_each_round": [round(measured["share"], 3) for measured in rounds],
         "data_bytes_over_plain_8_bit_bytes": round(figures["bytes"], 4),
         "peak_memory_gb": round(peak / 1e9, 2),
+        **(sealing(shares, whole) if shares else {}),
         "key_s": round(key_seconds, 1),
         "whole_delivery_s": round(figures["seconds"], 1),
     }
 
 
+def sealing(shares: list[float], whole: list[float]) -> dict[str, Any]:
+    """The rate of sealed deliveries as a share of open ones: of the shards, and from start to end."""
+    return {
+        "sealed_share_of_open_rate": round(float(np.median(shares)), 3),
+        "sealed_shares_of_each_round": [round(share, 3) for share in shares],
+        "sealed_share_of_whole_delivery": round(float(np.median(whole)), 3),
+    }
+
+
 def deliver_once(
-    path: Path, engine: EngineName, dtype: Dtype, out: Path, key: mole.MorphKey
+    path: Path,
+    engine: EngineName,
+    dtype: Dtype,
+    out: Path,
+    key: mole.MorphKey,
+    *,
+    recipients: Sequence[str] = (),
 ) -> dict[str, float]:
     """One delivery between two measurements of the bare product."""
     before = bare_rate(key)
     marks: list[float] = []
     start = time.perf_counter()
     delivered = deliver(
-        path, vgg_layer(), key, out, dtype=dtype, engine=engine,
+        path, vgg_layer(), key, out, dtype=dtype, engine=engine, recipients=recipients,
         progress=lambda done, total: marks.append(time.perf_counter()),
     )  # fmt: skip
     seconds = time.perf_counter() - start
