@@ -1,8 +1,10 @@
 """What is audited: everything that was handed over, and the truth to compare with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from mole.attacks.tools.views import (
     DeliveryView,
@@ -50,6 +52,23 @@ class Subject:
     warnings: tuple[str, ...] = ()
     rows: int | None = None
     private: bool = True
+
+    def __post_init__(self) -> None:
+        """Add the axis of channels that sound may come without: attacks and pictures count on it."""
+        axes = 0 if self.layer is None else len(self.layer.kernel)
+        if not axes:
+            return
+        for name in ("morphed", "public"):
+            samples = getattr(self, name)
+            if samples is not None:
+                object.__setattr__(self, name, _with_channels(samples, axes))
+        for name in ("layer", "augmented"):
+            part = getattr(self, name)
+            if part is not None and len(part.input_shape) == axes:
+                object.__setattr__(self, name, replace(part, input_shape=(1, *part.input_shape)))
+        if self.truth is not None:
+            plain = _with_channels(self.truth.plain, axes)
+            object.__setattr__(self, "truth", replace(self.truth, plain=plain))
 
     @property
     def input_shape(self) -> Shape:
@@ -99,3 +118,7 @@ class Subject:
             "known": self.truth.plain[known].copy(),  # nothing leads from here to the rest of the truth
             "known_morphed": self.morphed[known],
         }
+
+
+def _with_channels(samples: Array, axes: int) -> Array:
+    return samples[:, np.newaxis] if samples.ndim == axes + 1 else samples
