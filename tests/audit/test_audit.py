@@ -12,11 +12,11 @@ from browsers import LIGHT, PHONE, in_a_browser, problems
 from deliveries import make_key, make_layer, write_npz
 from mole.attacks import ATTACKS
 from mole.attacks.tools.attack import Attacker
+from mole.audit.from_delivery import subject_of_delivery
 from mole.audit.from_elsewhere import with_public
 from mole.audit.from_setting import subject_of_setting
 from mole.audit.report import Level, Status
 from mole.audit.run import audit, audit_setting, audit_subject
-from mole.audit.subject import subject_of_delivery
 from mole.audit.write import render
 from mole.errors import MoleWarning, ParameterError
 from mole.exchange.delivery import Delivery

@@ -6,10 +6,10 @@ import pytest
 import mole
 from mole.attacks import cross_delivery, linkage, membership, moment_matching, overlap, pca_matching
 from mole.attacks.tools.attack import Attacker
+from mole.audit.from_delivery import subject_of_delivery
 from mole.audit.from_elsewhere import with_other, with_public
 from mole.audit.report import Level, Status
 from mole.audit.run import audit, audit_subject
-from mole.audit.subject import subject_of_delivery
 from mole.errors import DeliveryError, MoleWarning
 from mole.exchange.delivery import Delivery
 from mole.provider.deliver import deliver

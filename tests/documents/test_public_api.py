@@ -42,6 +42,7 @@ def test_the_public_names_of_mole_torch():
         "Evaluation",
         "FoundLayer",
         "MorphedDataset",
+        "Operation",
         "ResumeFile",
         "ShardSampler",
         "attach",

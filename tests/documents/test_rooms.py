@@ -39,8 +39,6 @@ INPUT_OUTPUT = {
     "fsspec",
 }
 TRAINS_A_NETWORK = {"mole.attacks.learned_inversion", "mole.attacks.tools.decoder_network"}
-# Draws what ships with the package; and keeps the chance in other people's models in check.
-OTHERS_CHANCE = {"mole.sources.bundled", "mole.torch.chance"}
 FRAMEWORKS = {"torch", "pyarrow", "ray", "typer", "rich", "PIL"}
 
 
@@ -121,8 +119,9 @@ def test_nothing_on_the_providers_path_knows_torch(tree):
 
 def test_secrets_come_from_no_ordinary_generator(tree):
     guessers = ("attacks", "audit")  # they guess, and hold no secret
+    others = ("mole.sources.bundled", "mole.torch.chance")  # made-up pictures; other people's models
     for module in tree.files:
-        if room_of(module) not in guessers and module not in OTHERS_CHANCE:
+        if room_of(module) not in guessers and module not in others:
             assert "np.random" not in tree.code_of(module), module
     for module in tree.modules_in("provider"):
         assert not {"random", "numpy.random"} & tree.foreign_imports(module), module

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.attacks.tools.views import Labels
+from mole.audit.from_delivery import most_rows, preparation_of
 from mole.audit.scoring import Truth, same_images
-from mole.audit.subject import Subject, most_rows, preparation_of
+from mole.audit.subject import Subject
 from mole.errors import DeliveryError
 from mole.exchange.delivery import Delivery
 from mole.exchange.manifest import Manifest

@@ -20,12 +20,13 @@ from mole.attacks import ATTACKS
 from mole.attacks.tools.attack import Attack, Finding
 from mole.attacks.tools.views import MissingInputError, NotApplicableError
 from mole.audit.costs import costs_of
+from mole.audit.from_delivery import subject_of_delivery
 from mole.audit.from_elsewhere import with_other, with_public
 from mole.audit.from_setting import subject_of_setting
 from mole.audit.pictures import pictures_of
 from mole.audit.report import AttackReport, Report, Status
 from mole.audit.scoring import score
-from mole.audit.subject import FEWEST_SCORED, Subject, subject_of_delivery
+from mole.audit.subject import FEWEST_SCORED, Subject
 from mole.audit.verdicts import Tried, judged, verdicts_of
 from mole.errors import MoleError, MoleWarning
 from mole.exchange.delivery import Delivery

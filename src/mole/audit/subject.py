@@ -1,10 +1,7 @@
-"""What is audited: everything that was handed over, and the truth to compare with.
+"""What is audited: everything that was handed over, and the truth to compare with."""
 
-Of a delivery it is what lies there, and what the provider knows about it.
-"""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,38 +16,13 @@ from mole.attacks.tools.views import (
     NotApplicableError,
     OutsiderView,
 )
-from mole.audit.scoring import Truth, correlations
-from mole.errors import MoleError
-from mole.exchange.delivery import AUGMENTED, Delivery
-from mole.exchange.manifest import Manifest
-from mole.exchange.shards import SCALES
-from mole.provider.keys import MorphKey
-from mole.provider.row_numbers import RowNumbers
+from mole.audit.scoring import Truth
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.shapes import Array, Shape, block_size, element_count, shape_text, unroll
-from mole.sources.preparation import Preparation
-from mole.sources.source import Source
+from mole.scheme.shapes import Array, Shape, block_size
 
 SCORED = 256  # rows that attacks rebuild and the scorer compares; those that a developer knows come after
 FEWEST_SCORED = 8
-MOST_ROWS, MOST_BYTES = 30_000, 1 << 28  # of morphed data that attacks are given, and of public images
-SAME, COMPARED = 0.9, 64  # the correlation above which a source's images are the delivery's, over so many
-DAMAGED = "{} is not as it was made, so this audit may be about something else: run `mole verify`."
-OTHER_LAYER = (
-    "The first layer given ({}) is not the one this delivery was made for ({}), so attacks by its "
-    "developer were not tried."
-)
-OTHER_KEY = (
-    "The key given ({}) is not the one this delivery was made with ({}), so what attacks found could not "
-    "be compared with the truth."
-)
-NO_KEY = "No key was given, so what attacks found could not be compared with the truth."
-NO_SOURCE = "No source was given: the truth was recovered from the delivery with its key."
-OTHER_SOURCE = (
-    "The source given does not hold the images of this delivery, so the truth was recovered from the "
-    "delivery with its key."
-)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -88,6 +60,23 @@ class Subject:
     warnings: tuple[str, ...] = ()
     rows: int | None = None
     private: bool = True
+
+    def __post_init__(self) -> None:
+        """Add the axis of channels that sound may come without: attacks and pictures count on it."""
+        axes = 0 if self.layer is None else len(self.layer.kernel)
+        if not axes:
+            return
+        for name in ("morphed", "public"):
+            samples = getattr(self, name)
+            if samples is not None:
+                object.__setattr__(self, name, _with_channels(samples, axes))
+        for name in ("layer", "augmented"):
+            part = getattr(self, name)
+            if part is not None and len(part.input_shape) == axes:
+                object.__setattr__(self, name, replace(part, input_shape=(1, *part.input_shape)))
+        if self.truth is not None:
+            plain = _with_channels(self.truth.plain, axes)
+            object.__setattr__(self, "truth", replace(self.truth, plain=plain))
 
     @property
     def input_shape(self) -> Shape:
@@ -138,148 +127,10 @@ class Subject:
         }
 
 
+def _with_channels(samples: Array, axes: int) -> Array:
+    return samples[:, np.newaxis] if samples.ndim == axes + 1 else samples
+
+
 def pairs_wanted(input_shape: Shape, kappa: int) -> int:
     """Known pairs enough for every attack that uses them, and some to check with."""
     return -(-block_size(input_shape, kappa) // kappa) + 64
-
-
-def most_rows(input_shape: Shape) -> int:
-    """How many samples of this shape attacks are given."""
-    return max(1, min(MOST_ROWS, MOST_BYTES // (4 * element_count(input_shape))))
-
-
-@dataclass(frozen=True, eq=False)
-class Delivered:
-    """What lies in a delivery, as far as attacks can use it.
-
-    Attributes:
-        delivery: where it was read from.
-        split: the one that is attacked.
-        morphed, ids, labels: its first rows: morphed samples, (n, *input_shape), their names, and their
-            classes; None where they have none.
-        rows, data_bytes: of all splits.
-        augmented: the augmented layer; None where none came.
-        damaged: names of files that are not as they were made.
-    """
-
-    delivery: Delivery
-    split: str
-    morphed: Array
-    ids: Sequence[str]
-    labels: Labels | None
-    rows: int
-    data_bytes: int
-    augmented: AugmentedLayer | None
-    damaged: Sequence[str]
-
-    @classmethod
-    def read(cls, delivery: Delivery) -> "Delivered":
-        """Read as many rows as attacks can use: they lie in a random order, so the first stand for all."""
-        manifest, split = delivery.manifest, delivery.main_split
-        morphed, ids = delivery.first_rows(split, most_rows(manifest.input_shape))
-        labels = delivery.labels(split)
-        return cls(
-            delivery, split, morphed, ids, None if labels is None else labels[: len(ids)],
-            manifest.rows, manifest.data_bytes, delivery.layer(),
-            delivery.damaged([*delivery.shard_names(split), AUGMENTED, SCALES]),
-        )  # fmt: skip
-
-
-def subject_of_delivery(
-    delivery: Delivery,
-    *,
-    key: MorphKey | None = None,
-    layer: FirstLayer | None = None,
-    truth: Source | None = None,
-) -> Subject:
-    """Read as much of a delivery as attacks can use, and put beside it what the provider knows.
-
-    Args:
-        delivery: what was handed over.
-        key: its key; without it nothing can be compared with the truth.
-        layer: the developer's first layer; without it the developer's attacks cannot be tried.
-        truth: the source it was made from; without it the truth is recovered with the key.
-    """
-    manifest, delivered = delivery.manifest, Delivered.read(delivery)
-    layer, key, foreign = _own(layer, key, manifest)
-    known, doubts = (None, []) if key is None else _truth(delivered, key, layer, truth)
-    return Subject(
-        morphed=delivered.morphed,
-        kappa=manifest.kappa,
-        layout=manifest.layout,
-        layer=layer,
-        augmented=delivered.augmented,
-        labels=delivered.labels,
-        truth=known,
-        facts=_facts(delivered, key),
-        warnings=(*map(DAMAGED.format, delivered.damaged), *foreign, *doubts),
-        rows=delivered.rows,
-    )
-
-
-def _own(
-    layer: FirstLayer | None, key: MorphKey | None, manifest: Manifest
-) -> tuple[FirstLayer | None, MorphKey | None, list[str]]:
-    """The layer and the key, each unless it is another delivery's; what is wrong with them."""
-    wrong = []
-    if layer is not None and layer.fingerprint != manifest.layer_fingerprint:
-        wrong.append(OTHER_LAYER.format(layer.fingerprint, manifest.layer_fingerprint))
-        layer = None
-    if key is None:
-        wrong.append(NO_KEY)
-    elif key.fingerprint != manifest.key_fingerprint:
-        wrong.append(OTHER_KEY.format(key.fingerprint, manifest.key_fingerprint))
-        key = None
-    return layer, key, wrong
-
-
-def _truth(
-    delivered: Delivered, key: MorphKey, layer: FirstLayer | None, source: Source | None
-) -> tuple[Truth, list[str]]:
-    """Plain images of the first rows, and the channel order; what to say about where they come from."""
-    manifest = delivered.delivery.manifest
-    count = SCORED + pairs_wanted(manifest.input_shape, manifest.kappa)
-    given = None if source is None else _from_source(source, delivered, key, count)
-    order = None if layer is None else np.asarray(key.channel_order(layer.channels))
-    recovered = key.morphing.unmorph(delivered.morphed[:count])
-    if given is not None and _alike(given, recovered):
-        return Truth(given, manifest.normalisation, order), []
-    return Truth(recovered, manifest.normalisation, order), [NO_SOURCE if source is None else OTHER_SOURCE]
-
-
-def _from_source(source: Source, delivered: Delivered, key: MorphKey, count: int) -> Array | None:
-    """Plain images of the source for delivered rows; None if it holds others, or cannot be read."""
-    delivery, part = delivered.delivery, source.splits.get(delivered.split)
-    if part is None or len(part) != delivery.split(delivered.split).samples:
-        return None
-    try:
-        samples = RowNumbers.of(delivery, key, delivered.split).samples_of(delivered.ids[:count])
-        return preparation_of(delivery.manifest).plain_samples(part, samples)
-    except MoleError:
-        return None
-
-
-def preparation_of(manifest: Manifest) -> Preparation:
-    """How the delivery's images were prepared."""
-    return Preparation(manifest.input_shape, manifest.normalisation, manifest.mode, manifest.resize)
-
-
-def _alike(some: Array, others: Array) -> bool:
-    pairs = correlations(unroll(some[:COMPARED]), unroll(others[:COMPARED]))
-    return float(np.median(np.diag(pairs))) >= SAME
-
-
-def _facts(delivered: Delivered, key: MorphKey | None) -> dict[str, Any]:
-    manifest, attacked = delivered.delivery.manifest, len(delivered.ids)
-    return {
-        "audited": "a delivery",
-        "rows": f"{delivered.rows:,}, of which {attacked:,} of split '{delivered.split}' were attacked",
-        "input shape": shape_text(manifest.input_shape),
-        "kappa": manifest.kappa,
-        "side of the core": block_size(manifest.input_shape, manifest.kappa),
-        "core": "not known without its key" if key is None else key.core,
-        "stored as": manifest.dtype,
-        "key fingerprint": manifest.key_fingerprint,
-        "layer fingerprint": manifest.layer_fingerprint,
-        "data bytes": delivered.data_bytes,
-    }

@@ -249,7 +249,8 @@ def _linear_problems(layer: FirstLayer) -> list[str]:
 
 def _convolution_problems(layer: FirstLayer, axes: int) -> list[str]:
     problems = []
-    if len(layer.input_shape) not in (axes, axes + 1):
+    one_channel = layer.weight.shape[1] * layer.groups == 1
+    if len(layer.input_shape) != axes + 1 and not (one_channel and len(layer.input_shape) == axes):
         return [f"its input shape {layer.input_shape} should have {axes + 1} numbers"]
     lengths = {len(layer.stride), len(layer.padding), len(layer.dilation)}
     if lengths != {axes}:

@@ -25,6 +25,7 @@ from mole.torch.attach import attach
 from mole.torch.export import export_first_layer
 from mole.torch.find import FoundLayer, find_first_layer
 from mole.torch.module import AugmentedModule
+from mole.torch.trace import Operation
 
 if TYPE_CHECKING:
     from mole.exchange.checkpoint_files import CheckpointFacts
@@ -44,6 +45,7 @@ __all__ = [
     "Evaluation",
     "FoundLayer",
     "MorphedDataset",
+    "Operation",
     "ResumeFile",
     "ShardSampler",
     "attach",
