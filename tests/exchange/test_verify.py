@@ -26,14 +26,8 @@ def test_it_takes_a_delivery_its_address_or_its_store(source, tmp_path):
     folder = tmp_path / "out"
     made = deliver(source, make_layer(), make_key(), folder, **SMALL)
     checks = verify(made.delivery)
-    assert [check.what for check in checks] == [
-        "manifest",
-        "signature",
-        "files",
-        "rows",
-        "augmented layer",
-        "data",
-    ]
+    what = ["manifest", "signature", "files", "rows", "augmented layer", "data"]
+    assert [check.what for check in checks] == what
     assert all(check.holds for check in checks)
     for place in (folder, str(folder), LocalStore(folder), Delivery.open(folder)):
         assert verify(place) == checks

@@ -60,7 +60,7 @@ def x25519_identity(secret: bytes) -> str:
     """An X25519 secret of 32 bytes as age writes it.
 
     >>> x25519_identity(bytes(32))
-    'AGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQPAQ3FS'
+    'AGE-SECRET-KEY-1QQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQQ8H00W3'
     """
     values = [*_regrouped(secret, 8, 5)]
     expanded = [ord(letter) >> 5 for letter in PREFIX] + [0] + [ord(letter) & 31 for letter in PREFIX]
