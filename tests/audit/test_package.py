@@ -35,7 +35,7 @@ def test_the_package_can_be_called_whatever_was_imported_before(delivery, import
         "again = mole.audit(sys.argv[1], budget=-1)\n"
         "print(len(report.attacks), report.warnings == again.warnings, mole.audit.run.audit.__name__)"
     )
-    assert run(program, str(delivery)) == "13 True audit"
+    assert run(program, str(delivery)) == "18 True audit"
 
 
 def test_importing_the_package_loads_no_science():
