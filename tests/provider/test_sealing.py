@@ -15,7 +15,8 @@ import mole
 from deliveries import SMALL, contents, make_key, make_layer, write_npz
 from mole.errors import DeliveryError, MoleWarning, ParameterError
 from mole.exchange.delivery import Delivery
-from mole.exchange.shards import Encoding, ShardFile
+from mole.exchange.shard_files import ShardFile
+from mole.exchange.shards import Encoding
 from mole.provider import delivery_maker
 from mole.provider.deliver import deliver
 from mole.provider.keys.transport import seal_key

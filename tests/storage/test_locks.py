@@ -89,6 +89,7 @@ def test_a_killed_process_of_this_machine_leaves_nothing_stuck(tmp_path):
         (b"[" * 900, "another process"),
         (b"", "another process"),
     ],
+    ids=["other machine", "escapes", "no number", "no JSON", "empty"],
 )
 def test_a_lock_of_somebody_else_stays_and_the_message_says_what_to_remove(content, who):
     fsspec.filesystem("memory").store.clear()
