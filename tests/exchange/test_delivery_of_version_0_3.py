@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from command import call, files_in, right, run
@@ -26,6 +27,8 @@ CAN_ADD_IN_THAT_ORDER = (
     platform.machine() in {"x86_64", "AMD64"} and torch.backends.cpu.get_cpu_capability() != "DEFAULT"
 )
 THAT_ORDER = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "1"} if CAN_ADD_IN_THAT_ORDER else {}
+
+SAID_SINCE_0_5 = ("kernel", "stride", "padding", "dilation", "groups")  # in an augmented layer's header
 
 NETWORK = """
 from torch import nn
@@ -155,8 +158,19 @@ def test_today_s_manifest_says_the_same(both):
         assert manifest["files"].pop("README.md")["bytes"] > 500
         for facts in manifest["files"].values():
             assert len(facts.pop("sha256")) == 64
+        # Since version 0.5 a layer's header says what it was made from.
+        manifest["files"]["augmented-layer.safetensors"].pop("bytes")
     assert now.pop("probe_error") == pytest.approx(then.pop("probe_error"), rel=0.5)
     assert now == then
+
+
+def test_today_s_layer_says_what_it_was_made_from(both):
+    for folder, says in zip(both, (False, True), strict=True):
+        with safe_open(folder / "augmented-layer.safetensors", framework="np") as file:
+            header = file.metadata()
+        assert [name in header for name in SAID_SINCE_0_5] == [says] * 5
+    assert json.loads(header["kernel"]) == [3, 3]
+    assert json.loads(header["padding"]) == [[1, 1], [1, 1]]
 
 
 def test_today_s_card_has_the_same_head(both):
@@ -222,6 +236,9 @@ def _split(path: Path) -> tuple[dict, bytes]:
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
     del header["__metadata__"]["sha256"]
+    if header["__metadata__"]["format"] == "mole-augmented-layer":
+        for name in SAID_SINCE_0_5:
+            header["__metadata__"].pop(name, None)
     return header, content[end:]
 
 
