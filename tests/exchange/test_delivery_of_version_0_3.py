@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from command import call, files_in, right, run
@@ -26,6 +27,8 @@ CAN_ADD_IN_THAT_ORDER = (
     platform.machine() in {"x86_64", "AMD64"} and torch.backends.cpu.get_cpu_capability() != "DEFAULT"
 )
 THAT_ORDER = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "1"} if CAN_ADD_IN_THAT_ORDER else {}
+
+SAID_SINCE_0_5 = ("kernel", "stride", "padding", "dilation", "groups")  # in an augmented layer's header
 
 NETWORK = """
 from torch import nn
@@ -45,7 +48,6 @@ class Made(NamedTuple):
 
 WITH_PASSPHRASE = ("--key", "provider.key.age", "--passphrase-file", "passphrase.txt")
 WITH_IDENTITY = ("--key", "whitened.key.age", "--identity", "identity.txt")
-GEOMETRY = ("kernel", "stride", "padding", "dilation", "groups")
 DELIVERIES = {
     "float32": Made(WITH_PASSPHRASE, ()),
     "int8": Made(WITH_PASSPHRASE, ("--dtype", "int8")),
@@ -156,9 +158,19 @@ def test_today_s_manifest_says_the_same(both):
         assert manifest["files"].pop("README.md")["bytes"] > 500
         for facts in manifest["files"].values():
             assert len(facts.pop("sha256")) == 64
-        assert manifest["files"].pop("augmented-layer.safetensors")["bytes"] > 5000  # it tells its geometry
+        # Since version 0.5 a layer's header says what it was made from.
+        manifest["files"]["augmented-layer.safetensors"].pop("bytes")
     assert now.pop("probe_error") == pytest.approx(then.pop("probe_error"), rel=0.5)
     assert now == then
+
+
+def test_today_s_layer_says_what_it_was_made_from(both):
+    for folder, says in zip(both, (False, True), strict=True):
+        with safe_open(folder / "augmented-layer.safetensors", framework="np") as file:
+            header = file.metadata()
+        assert [name in header for name in SAID_SINCE_0_5] == [says] * 5
+    assert json.loads(header["kernel"]) == [3, 3]
+    assert json.loads(header["padding"]) == [[1, 1], [1, 1]]
 
 
 def test_today_s_card_has_the_same_head(both):
@@ -223,8 +235,10 @@ def _split(path: Path) -> tuple[dict, bytes]:
     content = path.read_bytes()
     end = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:end])
-    for changing in ("sha256", *GEOMETRY):
-        header["__metadata__"].pop(changing, None)
+    del header["__metadata__"]["sha256"]
+    if header["__metadata__"]["format"] == "mole-augmented-layer":
+        for name in SAID_SINCE_0_5:
+            header["__metadata__"].pop(name, None)
     return header, content[end:]
 
 

@@ -1,5 +1,6 @@
 """First and augmented layers as files."""
 
+import json
 import os
 
 import numpy as np
@@ -213,3 +214,21 @@ def test_a_float_type_that_no_file_holds_is_refused(layer, tmp_path):
     wide = mole.FirstLayer.conv(layer.weight.astype(np.longdouble), None, input_shape=(3, 6, 7))
     with pytest.raises(LayerFileError, match="float32 or float16"):
         mole.save(wide, tmp_path / "l.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kernel", [3]), ("kernel", [3, 0]), ("kernel", "33"), ("stride", [1]), ("stride", [1.5, 1]),
+        ("padding", [[1, 1]]), ("padding", [1, 1]), ("dilation", None), ("groups", "1"),
+        ("kernel", [3] * 9),
+    ],
+)  # fmt: skip
+def test_a_geometry_that_cannot_be_is_refused(augmented, tmp_path, name, value):
+    path = tmp_path / "a.safetensors"
+    mole.save(augmented, path)
+    tensors, metadata = load_checked(path)
+    assert mole.load(path).geometry == augmented.geometry
+    save_checked(path, tensors, {**metadata, name: json.dumps(value)})
+    with pytest.raises(LayerFileError, match=r"does not follow the format|does not fit"):
+        mole.load(path)
