@@ -71,6 +71,7 @@ def test_the_picture_hides_and_shows(told):
 
 def test_it_ends_with_what_attackers_can_do(told):
     said, result, _ = told
+    # With all images it leaks: half of them are too few for labels and higher moments.
     assert result["verdicts"]["outsider"] == "nothing found"
     assert result["verdicts"]["curious developer"] == "broken"
     assert any("A curious developer" in line and "recovers every image" in line for line in said)

@@ -96,7 +96,7 @@ def _deliver(images: Arrays, layer: mole.FirstLayer, folder: Path) -> Made:
         x_train=images["x_private"], y_train=images["y_private"],
         x_test=images["x_test"], y_test=images["y_test"], classes=images["classes"],
     )  # fmt: skip
-    np.savez(folder / "public.npz", x_train=images["x_public"])
+    np.savez(folder / "public.npz", x_train=images["x_public"], y_train=images["y_public"])
     sample = layer.plain(images["x_private"][:, np.newaxis])
     key = mole.MorphKey.generate(SHAPE, core="whitened", sample=sample)
     made = deliver(folder / "private.npz", layer, key, folder / "delivery", dtype="int8")
