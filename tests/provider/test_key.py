@@ -233,7 +233,7 @@ def test_what_is_no_key_is_said(tmp_path):
     [
         ("kappa: 2", "kappa: 4", "fingerprint does not match"),
         ("kappa: 2", "kappa: 5", "kappa = 5 does not divide"),
-        ("input-shape: 1x4x4", "input-shape: " + "x".join(["999999937"] * 200), "more than"),
+        ("input-shape: 1x4x4", "input-shape: " + "x".join(["999999937"] * 200), "cannot be used"),
         ("kappa: 2", "kappa: two", "its line 'kappa'"),
         ("core: orthogonal", "core: magic", "its line 'core'"),
         ("core: orthogonal", "core: whitened", "missing or unknown"),
