@@ -16,6 +16,8 @@ from secrets_kept import DEVELOPER, RECIPIENT, STRANGER
 SECRETS = x25519_secrets([str(DEVELOPER)])
 SIZES = (0, 1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 3 * PIECE + 7)
 
+DIGITS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
 
 def encrypted(content: bytes) -> bytes:
     out = io.BytesIO()
@@ -67,6 +69,19 @@ def test_a_flipped_bit_is_found_wherever_it_is():
         changed[place] ^= 1 << rng.randrange(8)
         with pytest.raises((DeliveryError, TypeError)):  # no file key: as good as sealed for another
             opened(bytes(changed)).readall()
+
+
+@pytest.mark.parametrize("bit", [0, 1])
+def test_the_spare_bits_of_a_header_s_digest_are_looked_at_too(bit):
+    """43 digits of base64 have two bits more than 32 bytes."""
+    whole = encrypted(b"content")
+    last = Header.read(io.BytesIO(whole), "a file").length - 2
+    digit = DIGITS.index(whole[last])
+    assert digit % 4 == 0
+    changed = bytearray(whole)
+    changed[last] = DIGITS[digit + (1 << bit)]
+    with pytest.raises(DeliveryError, match="damaged"):
+        opened(bytes(changed)).readall()
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,9 @@ def _nonce(number: int, *, is_last: bool) -> bytes:
 
 
 def _decoded(text: bytes) -> bytes:
+    """Base64 without padding; nothing for a text that is not the only one for its bytes, as age asks."""
     try:
-        return base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)
+        content = base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)
     except binascii.Error:
         return b""
+    return content if base64.b64encode(content).rstrip(b"=") == text else b""
