@@ -93,6 +93,18 @@ def test_a_manifest_of_a_billion_shards(copy):
         Delivery.open(copy)
 
 
+def test_a_manifest_of_a_thousand_splits(copy):
+    """Each with no more shards than there are files, and all together with many more."""
+
+    def split(manifest):
+        train = {**manifest["splits"]["train"], "shards": len(manifest["files"])}
+        manifest["splits"] = {f"split{number}": train for number in range(1000)}
+
+    rewritten(copy, split)
+    with pytest.raises(DeliveryError, match=r"manifest\.json .*more shards than files"):
+        Delivery.open(copy)
+
+
 def test_a_manifest_of_more_samples_than_there_are(copy):
     rewritten(copy, lambda manifest: manifest["splits"]["train"].update(samples=1 << 40, rows=1 << 40))
     with pytest.raises(DeliveryError, match="'samples' is not a whole number from 0"):
