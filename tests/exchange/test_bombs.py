@@ -1,5 +1,6 @@
 """Small files that ask for gigabytes, or for hours: refused by what they say, before any of it is made."""
 
+import base64
 import hashlib
 import json
 
@@ -14,6 +15,7 @@ from mole.errors import DeliveryError, LayerFileError, UnsupportedLayerError
 from mole.exchange.delivery import Delivery
 from mole.exchange.shard_files import ShardFile
 from mole.exchange.shards import Shard, write_shard
+from mole.storage.arrow_reading import Parquet
 from mole.storage.checked import load_checked, save_checked
 from mole.storage.stores import LocalStore
 
@@ -91,6 +93,18 @@ def test_a_manifest_of_a_billion_shards(copy):
         Delivery.open(copy)
 
 
+def test_a_manifest_of_a_thousand_splits(copy):
+    """Each with no more shards than there are files, and all together with many more."""
+
+    def split(manifest):
+        train = {**manifest["splits"]["train"], "shards": len(manifest["files"])}
+        manifest["splits"] = {f"split{number}": train for number in range(1000)}
+
+    rewritten(copy, split)
+    with pytest.raises(DeliveryError, match=r"manifest\.json .*more shards than files"):
+        Delivery.open(copy)
+
+
 def test_a_manifest_of_more_samples_than_there_are(copy):
     rewritten(copy, lambda manifest: manifest["splits"]["train"].update(samples=1 << 40, rows=1 << 40))
     with pytest.raises(DeliveryError, match="'samples' is not a whole number from 0"):
@@ -160,6 +174,95 @@ def test_packings_without_a_bound(tmp_path, packing):
         pq.read_table(tmp_path / "shard.parquet"), tmp_path / "shard.parquet", compression=packing
     )
     with pytest.raises(DeliveryError, match="unpack to anything"):
+        shard_file(tmp_path).read(SHAPE, "int8")
+
+
+def changed_footer(path, old, new):
+    """Change the last of some equal bytes of a footer to others of the same length."""
+    content = path.read_bytes()
+    at = content.rindex(old)
+    assert len(old) == len(new)
+    path.write_bytes(content[:at] + new + content[at + len(new) :])
+
+
+def test_a_packing_under_another_name(tmp_path):
+    """Arrow knows columns by their order, and reads this one all the same."""
+    path = tmp_path / "shard.parquet"
+    table = pa.table({"row_id": [f"{index:016x}" + "a" * (1 << 16) for index in range(20)]})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
+    where = pq.ParquetFile(path).metadata.row_group(0).column(0).path_in_schema.encode()
+    content = path.read_bytes()
+    second = content.index(where, content.index(where, -int.from_bytes(content[-8:-4], "little") - 8) + 1)
+    path.write_bytes(content[:second] + b"row_iX" + content[second + 6 :])
+    assert pq.ParquetFile(path).read(["row_id"]).num_rows == 20
+    with pytest.raises(DeliveryError, match="unpack to anything"):
+        shard_file(tmp_path).row_ids()
+
+
+def listed(count, *, name):
+    """One row with a list of so many equal values, which take no room."""
+    lists = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), pa.array(np.zeros(count, np.int8)))
+    return pa.table({"row_id": ["0" * 16], name: lists})
+
+
+def test_a_label_that_is_a_list(tmp_path):
+    pq.write_table(listed(1 << 20, name="label"), tmp_path / "shard.parquet", data_page_size=1 << 30)
+    assert (tmp_path / "shard.parquet").stat().st_size < 2_000
+    with pytest.raises(DeliveryError, match="labels are not whole numbers"):
+        shard_file(tmp_path).labels()
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.string()), pa.int64(), pa.struct([("a", pa.string())])])
+def test_row_ids_that_are_no_text(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(Parquet, "read", None)  # so that it is refused unread
+    pq.write_table(pa.table({"row_id": pa.array([None], kind), "n": [1]}), tmp_path / "shard.parquet")
+    with pytest.raises(DeliveryError, match=r"is not a readable shard: (its row ids|b'row_id')"):
+        shard_file(tmp_path).row_ids()
+
+
+def image_bomb(path, count):
+    """A row of so many values that says in Arrow's words that it has 192."""
+    fields = [
+        pa.field("row_id", pa.string()),
+        pa.field("image", pa.list_(pa.int8(), 192), metadata={b"shape": json.dumps(SHAPE)}),
+    ]
+    said, table = pa.schema(fields).serialize().to_pybytes(), listed(count, name="image")
+    with pq.ParquetWriter(path, table.schema, store_schema=False, data_page_size=1 << 30) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(said).decode()})
+
+
+def test_an_image_of_more_values_than_it_says(tmp_path):
+    path, count = tmp_path / "shard.parquet", 1 << 20
+    image_bomb(path, 192)
+    assert shard_file(tmp_path).read(SHAPE, "int8").values.shape == (1, 192)
+    image_bomb(path, count)
+    assert path.stat().st_size < 2_000
+    with pytest.raises(DeliveryError, match=f"has {count} values, and 192 at most"):
+        shard_file(tmp_path).read(SHAPE, "int8")
+    said = zigzag(count)
+    assert path.read_bytes().count(b"\x16" + said) == 1  # a 64-bit number: that of the footer
+    changed_footer(path, b"\x16" + said, b"\x16" + bytes([0x80 | said[0], 0x83, 0x80, 0x00][: len(said)]))
+    assert pq.ParquetFile(path).metadata.row_group(0).column(1).num_values == 192
+    with pytest.raises(DeliveryError, match="a page that can unpack to anything"):
+        shard_file(tmp_path).read(SHAPE, "int8")
+
+
+def zigzag(number):
+    """A number as a footer has it."""
+    number, found = number << 1, []
+    while number > 127:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found, number])
+
+
+def test_values_of_a_type_that_arrays_do_not_have(tmp_path):
+    image = pa.FixedSizeListArray.from_arrays(pa.array([0] * 192, pa.time32("s")), 192)
+    field = pa.field("image", image.type, metadata={"shape": json.dumps(SHAPE)})
+    table = pa.table([["0" * 16], image], pa.schema([pa.field("row_id", pa.string()), field]))
+    pq.write_table(table, tmp_path / "shard.parquet")
+    with pytest.raises(DeliveryError, match="is not a readable shard"):
         shard_file(tmp_path).read(SHAPE, "int8")
 
 

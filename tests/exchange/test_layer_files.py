@@ -10,6 +10,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import mole
+from checked_files import save_unaltered
 from mole.errors import LayerFileError
 from mole.exchange.layer_files import load_augmented_layer, load_first_layer
 from mole.storage.checked import load_checked, save_checked
@@ -232,3 +233,21 @@ def test_a_geometry_that_cannot_be_is_refused(augmented, tmp_path, name, value):
     save_checked(path, tensors, {**metadata, name: json.dumps(value)})
     with pytest.raises(LayerFileError, match=r"does not follow the format|does not fit"):
         mole.load(path)
+
+
+@pytest.mark.parametrize("name", ["weight", "bias"])
+@pytest.mark.parametrize("kind", ["first", "augmented"])
+def test_a_number_in_the_place_of_a_tensor(layer, augmented, tmp_path, name, kind):
+    path = tmp_path / "layer.safetensors"
+    mole.save(layer if kind == "first" else augmented, path)
+    tensors, metadata = load_checked(path)
+    save_unaltered(path, {**tensors, name: np.array(1, np.float32)}, metadata)
+    with pytest.raises(LayerFileError, match="a single number where a weight or a bias should be"):
+        mole.load(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_in_the_place_of_a_layer_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "layer.safetensors")
+    with pytest.raises(LayerFileError, match=r"layer\.safetensors cannot be read: it is a pipe"):
+        mole.load(tmp_path / "layer.safetensors")

@@ -9,18 +9,20 @@ import pyarrow.parquet as pq
 import pytest
 
 import mole
+from checked_files import save_unaltered
 from command import call, right
 from deliveries import make_key, make_layer, write_npz
 from mole.errors import DeliveryError
 from mole.exchange.delivery import Delivery
 from mole.exchange.manifest import FileFacts, Manifest
-from mole.exchange.probes import MAX_PROBE_ERROR, load_probes, save_probes
-from mole.exchange.shards import DTYPES
+from mole.exchange.probes import MAX_PROBE_ERROR, TENSORS, load_probes, save_probes
+from mole.exchange.shards import DTYPES, Encoding, save_encoding
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
 from mole.provider.keys.key import augment
 from mole.sources.bundled import fashion_mnist
 from mole.sources.opening import open_source
+from mole.storage.checked import load_checked
 from mole.storage.stores import LocalStore, digest_of
 
 SHARD = "data/train-00003-of-00007.parquet"
@@ -251,3 +253,37 @@ def test_nonsense_is_found_and_not_tripped_over(source, tmp_path, change):
     save_probes(probes, one._replace(**change), store)
     reseal(folder, "probes.safetensors")
     assert "does not hold probes" in wrong(folder)["augmented layer"]
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_a_number_in_the_place_of_a_tensor(one_delivery, tmp_path, name):
+    folder, store = tmp_path / "d", LocalStore(tmp_path / "d")
+    shutil.copytree(one_delivery, folder)
+    tensors, metadata = load_checked(folder / "probes.safetensors")
+    number = np.zeros((), tensors[name].dtype)
+    save_unaltered(folder / "probes.safetensors", {**tensors, name: number}, metadata)
+    with pytest.raises(DeliveryError, match="does not hold probes"):
+        load_probes(store, Manifest.read(store))
+
+
+@pytest.mark.parametrize(
+    "scales",
+    [np.ones(191, np.float32), np.ones((), np.float32), np.ones((1, 192), np.float32),
+     np.full(192, np.nan, np.float32), np.ones(192)],
+    ids=["short", "number", "axes", "nan", "double"],
+)  # fmt: skip
+def test_scales_that_do_not_fit(one_delivery, tmp_path, scales):
+    folder, store = tmp_path / "d", LocalStore(tmp_path / "d")
+    shutil.copytree(one_delivery, folder)
+    assert Delivery.open(folder).encoding.scales.shape == (192,)
+    save_encoding(store, Encoding("int8", scales))
+    with pytest.raises(DeliveryError, match=r"scales\.safetensors does not hold scales"):
+        _ = Delivery.open(folder).encoding
+
+
+@pytest.fixture(scope="module")
+def one_delivery(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("one")
+    data = write_npz(folder / "data.npz", train=20, test=0)
+    deliver(open_source(str(data)), make_layer(), make_key(), LocalStore(folder / "d"), dtype="int8")
+    return folder / "d"

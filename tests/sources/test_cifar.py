@@ -147,3 +147,46 @@ def test_labels_may_be_an_array_of_any_whole_numbers(tmp_path, cifar):
         split = open_source(str(tmp_path)).splits["test"]
         assert split.labels.tolist() == cifar[1]
         np.testing.assert_array_equal(split.read(3).values.ravel(), cifar[0][3])
+
+
+def test_a_name_that_is_a_deep_tuple(tmp_path):
+    """In a process of its own: a reader that looks it up recurses in C until the process dies."""
+    (tmp_path / "test_batch").write_bytes(b"\x80\x04)" + b"\x85" * 400_000 + b"\x8c\x01a\x93.")
+    program = f"from mole.sources.opening import open_source; open_source({str(tmp_path)!r})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "not one of CIFAR's files" in done.stderr
+
+
+def batch_of(shape: bytes, content: bytes, labels: bytes = b"]K\x00a") -> bytes:
+    """A pickle of a batch whose array has a shape and bytes of our choice."""
+    array = (
+        b"cnumpy.core.multiarray\n_reconstruct\n)R(K\x01" + shape
+        + b"cnumpy\ndtype\nX\x02\0\0\0u1\x85R(K\x03X\x01\0\0\0|tb\x89B"
+        + len(content).to_bytes(4, "little") + content + b"tb"
+    )  # fmt: skip
+    return b"\x80\x02}X\x04\0\0\0data" + array + b"sX\x06\0\0\0labels" + labels.replace(b"@", array) + b"s."
+
+
+HUGE = b"\x8b" + (1 << 17).to_bytes(4, "little") + b"\x7f" * (1 << 17)  # a number of a million bits
+
+
+@pytest.mark.parametrize(
+    ("shape", "content"),
+    [
+        (b"(" + b"K\x01" * 100 + b"M\x00\x0ct", bytes(3072)),
+        (b"K\x00I1" + b"0" * 30 + b"\n\x86", b""),
+        (b"(" + HUGE + b"q\x00" + b"h\x00" * 10_000 + b"t", b""),
+    ],
+    ids=["a hundred axes", "a side of 10^30", "a product of a billion digits"],
+)
+def test_shapes_that_cannot_be(tmp_path, shape, content):
+    (tmp_path / "test_batch").write_bytes(batch_of(b"K\x01M\x00\x0c\x86", bytes(3072)))
+    assert open_source(str(tmp_path)).count == 1
+    (tmp_path / "test_batch").write_bytes(batch_of(shape, content))
+    assert "not one of CIFAR's files" in refusal(tmp_path, named=tmp_path / "test_batch")
+
+
+def test_labels_without_an_axis(tmp_path):
+    (tmp_path / "test_batch").write_bytes(batch_of(b")", bytes(1), labels=b"@"))
+    assert "not one of CIFAR's files" in refusal(tmp_path, named=tmp_path / "test_batch")

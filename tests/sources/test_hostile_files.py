@@ -235,3 +235,55 @@ def test_a_deflated_scan_is_read_and_a_bomb_is_not(tmp_path, monkeypatch):
     assert len(bomb) < 10_000
     path.write_bytes(bomb)
     assert "unpacks to far more than images do" in bad_sample(path)
+
+
+def stated_length(scan, length):
+    """A scan whose first part says that it has another length."""
+    return scan[:140] + length.to_bytes(4, "little") + scan[144:]
+
+
+def with_commands(scan):
+    """A scan with a command before its packed part, which also begins as packed bytes may."""
+    at = 144 + int.from_bytes(scan[140:144], "little")
+    block = b"\0\0\0\xff\xff"  # an empty block, which is also the beginning of the group
+    command = block + b"\0" * 3
+    return scan[:at] + command + scan[at:]
+
+
+def with_a_long_comment(scan):
+    """A scan whose first part is longer than any: a private element of 8 kB stands before its syntax."""
+    comment = struct.pack("<HH2sHI", 2, 2, b"OB", 0, 8192) + bytes(8192)
+    return scan[:144] + comment + scan[144:]
+
+
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        lambda scan: stated_length(scan, 0),
+        lambda scan: stated_length(scan, 0xFFFFFF0),
+        with_commands,
+        with_a_long_comment,
+    ],
+    ids=["short", "long", "commands", "comment"],
+)
+def test_a_deflated_bomb_in_disguise(tmp_path, monkeypatch, disguise):
+    """pydicom goes by the elements that it finds, not by the length that they are said to have."""
+    from pydicom.uid import DeflatedExplicitVRLittleEndian
+
+    monkeypatch.setattr("mole.limits.ALWAYS_UNPACKED", 1 << 20)
+    unpacked = []
+    monkeypatch.setattr(zlib, "decompress", lambda *given, **how: unpacked.append(given) or b"")
+    bomb = scan_bytes(
+        syntax=DeflatedExplicitVRLittleEndian, Rows=2048, Columns=2048, PixelData=bytes(1 << 22)
+    )
+    (tmp_path / "scan.dcm").write_bytes(disguise(bomb))
+    bad_sample(tmp_path / "scan.dcm")
+    assert not unpacked
+
+
+def test_a_deflated_scan_may_state_a_wrong_length(tmp_path):
+    from pydicom.uid import DeflatedExplicitVRLittleEndian
+
+    scan = stated_length(scan_bytes(syntax=DeflatedExplicitVRLittleEndian), 7)
+    (tmp_path / "scan.dcm").write_bytes(scan)
+    assert open_source(str(tmp_path / "scan.dcm")).splits["train"].read(0).values.shape == (4, 4)

@@ -11,6 +11,7 @@ import fsspec
 import pytest
 
 from mole.errors import DeliveryError
+from mole.storage.locations import Location
 from mole.storage.locks import LOCK, Holder
 from mole.storage.stores import LocalStore, open_store
 
@@ -129,3 +130,16 @@ def test_a_file_system_that_cannot_write_on_a_condition_is_looked_at_first(monke
     store = open_store("memory://delivery")
     with store.locked(), pytest.raises(DeliveryError, match="is being written by process"):
         store.locked().__enter__()
+
+
+def test_a_file_system_that_ignores_the_condition_is_looked_at_first(monkeypatch):
+    filesystem = fsspec.filesystem("memory")
+    filesystem.store.clear()
+    pipe = type(filesystem).pipe_file
+    monkeypatch.setattr(
+        type(filesystem), "pipe_file", lambda self, path, value, **options: pipe(self, path, value)
+    )
+    place = Location.of("memory://folder/lock")
+    assert place.create(b"first")
+    assert not place.create(b"second")
+    assert place.read() == b"first"

@@ -8,7 +8,8 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from mole.errors import DeliveryError, LayerFileError, MissingExtraError
+from mole.errors import DeliveryError, FileError, LayerFileError, MissingExtraError
+from mole.storage.locations import Location
 from mole.storage.stores import FolderStore, LocalStore, digest_of, open_store
 
 
@@ -159,3 +160,12 @@ def test_a_missing_package_is_named(url, monkeypatch):
     fix = r"pip install 'morphed-learning\[s3\]'" if url.startswith("s3") else "Install gcsfs"
     with pytest.raises(MissingExtraError, match=f"{url} needs another package: {fix}"):
         open_store(url)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    store = LocalStore(tmp_path)
+    os.mkfifo(tmp_path / "shard")
+    for read in (store.open, store.read, lambda name: Location.of(str(tmp_path / name)).start(4)):
+        with pytest.raises(FileError, match="shard cannot be read: it is a pipe or a device"):
+            read("shard")

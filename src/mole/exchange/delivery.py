@@ -76,7 +76,7 @@ class Delivery:
     @cached_property
     def encoding(self) -> Encoding:
         """How its rows are stored."""
-        return load_encoding(self.store, self.manifest.dtype)
+        return load_encoding(self.store, self.manifest.dtype, self.manifest.input_shape)
 
     @property
     def has_layer(self) -> bool:

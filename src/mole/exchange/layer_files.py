@@ -123,6 +123,8 @@ def _check_numbers(tensors: Mapping[str, Array]) -> None:
     for tensor in tensors.values():
         if tensor.dtype.name not in STORED_DTYPES:
             raise FormatError(f"its numbers are {tensor.dtype}")
+        if not tensor.ndim:
+            raise FormatError("it has a single number where a weight or a bias should be")
         for start in range(0, len(tensor), ROWS_AT_ONCE):
             if not np.isfinite(tensor[start : start + ROWS_AT_ONCE]).all():
                 raise ShapeError("its numbers have a NaN or an infinity")

@@ -180,6 +180,8 @@ class Manifest:
         classes = fields.optional("classes", fields.texts)
         if not splits:
             raise FormatError("it has no split")
+        if sum(split.shards for split in splits.values()) > len(files):
+            raise FormatError("it has more shards than files")
         if len(classes or ()) > MAX_CLASSES:
             raise FormatError(f"it has more than {MAX_CLASSES} classes")
         return cls(

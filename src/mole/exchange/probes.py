@@ -122,7 +122,7 @@ def save_probes(probes: Probes, witnesses: Witnesses, store: Store) -> None:
 def load_probes(store: Store, manifest: Manifest) -> tuple[Probes, Witnesses]:
     """Read the probes and witnesses of a delivery; an error if they cannot be what they should."""
     tensors, _ = load_checked(stored_file(store, NAME))
-    if set(tensors) == set(TENSORS):
+    if set(tensors) == set(TENSORS) and all(tensor.ndim for tensor in tensors.values()):
         found: list[npt.NDArray[Any]] = [tensors[name] for name in TENSORS]
         probes, witnesses = Probes(*found[:2]), Witnesses(*found[2:])
         if _are_probes(probes, manifest) and _are_witnesses(witnesses, manifest):

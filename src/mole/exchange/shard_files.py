@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mole.errors import DeliveryError
-from mole.exchange.shards import IMAGE, LABEL, RESERVED, ROW_ID, SHAPE, SOURCE_DTYPE, Shard
+from mole.exchange.shards import IMAGE, LABEL, RESERVED, ROW_ID, SHAPE, SOURCE_DTYPE, TENSOR_VALUES, Shard
 from mole.foreign_text import shown
 from mole.limits import MAX_CLASSES, most_in_a_shard
 from mole.scheme.shapes import Shape, element_count, shape_text
@@ -86,12 +86,16 @@ class ShardFile:
         """What some columns tell; a column that is not there is left out."""
         with self.store.open(self.name) as file:
             try:
-                check_packing(file, columns)
+                check_packing(file)
                 opened = Parquet(file, dictionaries=[ROW_ID])
                 opened.check_rows()
+                _check_types(opened.schema)
                 if promised is not None:
                     self._check_values(opened, *promised)
-                return question(opened.read(columns))
+                elements = 1 if promised is None else element_count(promised[0])
+                most = {ROW_ID: 1, LABEL: 1, TENSOR_VALUES: elements}
+                paths = (TENSOR_VALUES if name == IMAGE else name for name in columns)
+                return question(opened.read({path: most[path] for path in paths}))
             except SizeError as error:
                 raise DeliveryError(f"{self.label} {error}: ask its sender for another") from None
             except (*UNREADABLE, AttributeError) as error:
@@ -113,6 +117,17 @@ class ShardFile:
             )
         if opened.rows * elements * kind.itemsize > most_in_a_shard(opened.size):
             raise SizeError(f"says that it has {opened.rows} rows, in {opened.size} bytes")
+
+
+def _check_types(schema: pa.Schema) -> None:
+    """Refuse, unread, ids that are no text and labels that are no numbers: a list may be of any length."""
+    if ROW_ID in schema.names:
+        kind = schema.field(ROW_ID).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not pa.types.is_string(kind):
+            raise ValueError("its row ids are not 16 hexadecimal digits each")
+    if LABEL in schema.names and not pa.types.is_integer(schema.field(LABEL).type):
+        raise ValueError("its labels are not whole numbers")
 
 
 def _shape_of(field: pa.Field) -> Shape | None:

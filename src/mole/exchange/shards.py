@@ -105,13 +105,19 @@ def save_encoding(store: Store, encoding: Encoding) -> None:
         store.make(SCALES, lambda path: write_checked(path, {"scales": scales}, SCALES_HEADER))
 
 
-def load_encoding(store: Store, dtype: Dtype) -> Encoding:
-    """The encoding of data that is stored in this type."""
+def load_encoding(store: Store, dtype: Dtype, shape: Shape) -> Encoding:
+    """The encoding of samples of this shape that are stored in this type."""
     if dtype != "int8":
         return Encoding(dtype)
     tensors, metadata = load_checked(stored_file(store, SCALES))
     scales = tensors.get("scales")
-    if metadata != SCALES_HEADER or scales is None or scales.ndim != 1 or scales.dtype != np.float32:
+    if (
+        metadata != SCALES_HEADER
+        or scales is None
+        or scales.dtype != np.float32
+        or scales.shape != (element_count(shape),)
+        or not np.isfinite(scales).all()
+    ):
         raise DeliveryError(f"{store.label}/{SCALES} does not hold scales: get the delivery again")
     return Encoding(dtype, scales)
 

@@ -62,7 +62,8 @@ class DeliveryMaker:
             present = store.names()
             missing = [job for job in plan.jobs if job.name not in present]
             is_fitted = plan.dtype != "int8" or SCALES in present
-            encoding = load_encoding(store, plan.dtype) if is_fitted else self._fit(maker)
+            shape = plan.layer.input_shape
+            encoding = load_encoding(store, plan.dtype, shape) if is_fitted else self._fit(maker)
             probes, error = self._checked_layer(encoding, is_written=AUGMENTED in present)
             self._follow(engine(maker, missing, encoding, store), missing, progress)
         shards = {job: ShardFile(store, job.name).facts() for job in plan.jobs}

@@ -14,6 +14,7 @@ from mole.sources.source import Source, array_split
 from mole.storage.locations import FileMark, Location, fingerprint
 
 ELEMENTS = 3 * 32 * 32
+MAX_AXES = 4  # an array has two; numbers of a file's own choice are multiplied only where they are few
 
 # What pickles of arrays name, in NumPy's older and newer words.
 _ARRAYS = {Name(f"numpy.{core}.multiarray", "_reconstruct") for core in ("core", "_core")}
@@ -67,7 +68,7 @@ def _batch(place: Location, content: bytes) -> Batch:
         batch = _entries(content)
         labels = _labels(batch["labels"] if "labels" in batch else batch["fine_labels"])
         pixels = _array(batch["data"])
-        if pixels.dtype != np.uint8 or pixels.shape != (len(labels), ELEMENTS):
+        if labels.ndim != 1 or pixels.dtype != np.uint8 or pixels.shape != (len(labels), ELEMENTS):
             raise PickleError("its array has another shape")
     except (KeyError, PickleError):
         raise _not_a_batch(place) from None
@@ -112,8 +113,10 @@ def _array(value: Any) -> npt.NDArray[Any]:
             content, kind = _bytes(stored), _number_type(dtype)
         case _:
             raise PickleError("it has something else where an array should be")
-    sides = [side for side in shape if isinstance(side, int) and side >= 0]
-    if len(sides) != len(shape) or math.prod(sides) * kind.itemsize != len(content):
+    sides = [side for side in shape if isinstance(side, int) and 0 <= side <= len(content)]
+    if len(shape) > MAX_AXES or len(sides) != len(shape):
+        raise PickleError("its array has a shape that cannot be")
+    if math.prod(sides) * kind.itemsize != len(content):
         raise PickleError("its array has another size than its bytes")
     return np.frombuffer(content, kind).reshape(sides, order="F" if is_fortran else "C")
 

@@ -11,9 +11,10 @@ import numpy.typing as npt
 from pydicom import dcmread
 from pydicom.dataset import Dataset
 from pydicom.errors import InvalidDicomError
+from pydicom.filereader import _read_file_meta_info
 from pydicom.pixels.processing import apply_color_lut, apply_modality_lut, apply_voi
 from pydicom.pixels.utils import pixel_array
-from pydicom.uid import UID
+from pydicom.uid import UID, DeflatedExplicitVRLittleEndian
 
 from mole.errors import SourceError
 from mole.limits import LEAST_FRAME_BYTES, MAX_FRAMES, most_unpacked
@@ -23,9 +24,8 @@ from mole.storage.locations import Location
 Pixels = npt.NDArray[np.uint8]
 Values = npt.NDArray[Any]
 
-# A file's first part begins after the preamble, its mark and its own length; that it is packed as a
-# whole stands there under this name.
-FIRST_PART, LONGEST_FIRST_PART, DEFLATED = 144, 4096, b"1.2.840.10008.1.2.1.99"
+# Where files have their mark, and the group that pydicom would skip before it unpacks the rest.
+MARK_AT, MARK, COMMANDS = 128, b"DICM", b"\0\0"
 # Where files with many frames keep what others have at the top of their header.
 _FRAME_SEQUENCES = ("PixelValueTransformationSequence", "FrameVOILUTSequence")
 
@@ -82,16 +82,22 @@ def decode(file: IO[bytes], frame: int) -> Pixels:
 def check_deflated(file: IO[bytes]) -> None:
     """Refuse a file that is packed as a whole and unpacks to far more than images do; back to its start.
 
-    pydicom unpacks such a file in one go, whatever comes of it. Its name for that stands in the first part
-    of the header, which is never packed and tells its own length.
+    pydicom unpacks such a file in one go, whatever comes of it. That it is packed stands in the first part
+    of the header, which never is. The part's own word for its length is not what pydicom goes by, so its
+    end is found as pydicom finds it.
     """
-    start = file.read(LONGEST_FIRST_PART)
-    if DEFLATED in start:
-        length = int.from_bytes(start[FIRST_PART - 4 : FIRST_PART], "little")
-        size = file.seek(0, 2)
-        file.seek(FIRST_PART + length)
+    size = file.seek(0, 2)
+    file.seek(MARK_AT)
+    syntax = None
+    if file.read(len(MARK)) == MARK:  # pydicom refuses others
+        syntax = _read_file_meta_info(cast(BinaryIO, file)).get("TransferSyntaxUID")
+    if syntax == DeflatedExplicitVRLittleEndian:
+        start = file.tell()
+        if file.read(2) == COMMANDS:
+            raise ValueError("it has commands where its packed part should begin")
+        file.seek(start)
         unpacker, left = zlib.decompressobj(-zlib.MAX_WBITS), most_unpacked(size)
-        while left > 0 and (block := unpacker.unconsumed_tail or file.read(1 << 16)):
+        while left > 0 and not unpacker.eof and (block := unpacker.unconsumed_tail or file.read(1 << 16)):
             left -= len(unpacker.decompress(block, 1 << 20))
         if left <= 0:
             raise ValueError("it unpacks to far more than images do")

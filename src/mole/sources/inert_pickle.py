@@ -175,6 +175,8 @@ class _Machine:
 
     def _stack_global(self, _: None) -> None:
         name, module = self._pop(), self._pop()
+        if not isinstance(name, str) or not isinstance(module, str):  # deep tuples overflow the C stack
+            raise PickleError("it names something without a name")
         self._refer(Name(module, name))
 
     def _refer(self, name: Name) -> None:

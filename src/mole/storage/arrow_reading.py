@@ -9,7 +9,7 @@ one wrong offset in a file, and the process dies the moment a value is asked for
 
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
 import pyarrow as pa
@@ -17,13 +17,18 @@ import pyarrow.parquet as pq
 
 from mole.limits import LEAST_ROW_BYTES
 from mole.storage.parquet_footer import packings
+from mole.storage.parquet_pages import Chunk, check_pages
 
-UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError, IndexError, TypeError, OverflowError)
+UNREADABLE = (
+    pa.ArrowException, OSError, ValueError, KeyError, IndexError, TypeError, OverflowError,
+    NotImplementedError, RecursionError,
+)  # fmt: skip
 """What Arrow raises for a file that is damaged, or made to harm."""
 READ_BYTES = 1 << 20  # at a time, however large the row groups are
 ROWS_AT_ONCE = 64
 DICTIONARY, BATCH, COMPRESSION = 2, 3, 3  # kinds of messages, and a field of batches, by their numbers
 BOUNDED = {"none", "snappy"}  # Snappy packs no more than 22 bytes into one
+BOUNDED_TO_ARROW = {"UNCOMPRESSED", "SNAPPY"}  # the same, in Arrow's words
 
 
 class SizeError(ValueError):
@@ -42,6 +47,7 @@ class Parquet:
     def __init__(self, file: IO[bytes], *, dictionaries: Sequence[str] = ()) -> None:
         """Read the footer; text columns in `dictionaries` keep each text once, however often it occurs."""
         self.size = file.seek(0, os.SEEK_END)
+        self._bytes = file
         self._file = pq.ParquetFile(
             file, read_dictionary=list(dictionaries), buffer_size=READ_BYTES, pre_buffer=False
         )
@@ -57,14 +63,34 @@ class Parquet:
         if self.rows * least_bytes > self.size:
             raise SizeError(f"says that it has {self.rows} rows, in {self.size} bytes")
 
-    def read(self, names: Sequence[str]) -> pa.Table:
-        """Those of the named columns that are there, validated."""
-        wanted = [name for name in names if name in self.schema.names]
-        table = self._file.read(wanted, use_threads=False).select(wanted)
+    def read(self, most: Mapping[str, int]) -> pa.Table:
+        """Columns by their full paths, validated; one that is not there is left out.
+
+        Each is given with the number of values that a row of it has at most, and none is read before it is
+        known that there are no more.
+        """
+        paths = [self._file.schema.column(index).path for index in range(len(self._file.schema.names))]
+        wanted = [path for path in most if path in paths]
+        if any(paths.count(path) > 1 for path in wanted):
+            raise SizeError("has two columns of one name")
+        indices = [paths.index(path) for path in wanted]
+        for path, index in zip(wanted, indices, strict=True):
+            self._check_values(index, most[path])
+        # By their numbers: asked for 'image', pyarrow reads 'image.id', too.
+        table = self._file.reader.read_all(column_indices=indices, use_threads=False)
+        table = table.select([path.split(".")[0] for path in wanted])
         table.validate(full=True)
         if len(table) != self.rows:
             raise SizeError("has fewer rows than it says")
         return table
+
+    def _check_values(self, column: int, most: int) -> None:
+        metadata = self._file.metadata
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            facts = group.column(column)
+            if facts.compression not in BOUNDED_TO_ARROW:
+                raise SizeError("is packed in a way that can unpack to anything")
+            check_pages(self._bytes, Chunk.of(facts), int(group.num_rows) * most)
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
         """One column, some rows at a time, validated."""
@@ -74,10 +100,9 @@ class Parquet:
             yield column
 
 
-def check_packing(file: IO[bytes], names: Sequence[str]) -> None:
-    """Refuse a Parquet file with columns that are packed so that a few bytes can unpack to gigabytes."""
-    found = packings(file)
-    if not all(found.get(name, set()) <= BOUNDED for name in names):
+def check_packing(file: IO[bytes]) -> None:
+    """Refuse a Parquet file with a column that is packed so that a few bytes can unpack to gigabytes."""
+    if not packings(file) <= BOUNDED:
         raise SizeError("is packed in a way that can unpack to anything")
 
 

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from safetensors.numpy import load_file
 
 from mole.errors import LayerFileError
 from mole.storage.atomic import new_file, reason_of
+from mole.storage.regular import open_regular
 from mole.storage.stores import StoredFile
 from mole.storage.typed_json import FormatError, parse_json
 
@@ -95,7 +96,7 @@ def _serialised(
 def read_metadata(path: Path | StoredFile) -> dict[str, str]:
     """The metadata of a safetensors file, unchecked: {} where it has none."""
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             header = parse_json(_header(file.read(8 + MAX_HEADER_BYTES), path)[8:])
     except OSError as error:
         raise LayerFileError(f"{path} cannot be read: {reason_of(error)}") from None
@@ -153,13 +154,17 @@ def _tensors(path: Path | StoredFile) -> dict[str, Array]:
 
 
 def _digest(path: Path | StoredFile) -> tuple[int, str]:
-    with path.open("rb") as file:
+    with _opened(path) as file:
         header = _header(file.read(8 + MAX_HEADER_BYTES), path)
         file.seek(len(header))
         found = blanked_digest(_DIGEST, header, iter(lambda: file.read(1 << 20), b""))
     if found is None:
         raise _damaged(path)
     return found
+
+
+def _opened(path: Path | StoredFile) -> IO[bytes]:
+    return open_regular(path) if isinstance(path, Path) else path.open("rb")
 
 
 def _header(start: bytes, path: Path | StoredFile) -> bytes:

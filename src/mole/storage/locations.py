@@ -19,6 +19,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from mole.errors import FileError, MissingExtraError, SourceError
 from mole.storage.atomic import new_file, private_folder, reason_of
+from mole.storage.regular import open_regular, read_regular
 
 T = TypeVar("T")
 
@@ -148,13 +149,13 @@ class Location:
         if refresh:
             self._refresh()
         if self.is_local:  # the file itself, not one that fsspec has wrapped
-            return self._ask("read", lambda: Path(self.path).open("rb"))
+            return self._ask("read", lambda: open_regular(self.path))
         opened: IO[bytes] = self._ask("read", lambda: self.filesystem.open(self.path, "rb"))
         return opened
 
     def read(self) -> bytes:
         """The file's bytes."""
-        return bytes(self._ask("read", lambda: self.filesystem.cat_file(self.path)))
+        return self.start(None)
 
     def read_at_most(self, most: int) -> bytes:
         """The file's bytes; an error if there are more of them than such a file can have."""
@@ -168,8 +169,10 @@ class Location:
         content = self.read()
         return content, fingerprint(self, {self.path: FileMark.of_content(content)})
 
-    def start(self, length: int) -> bytes:
-        """The file's first bytes."""
+    def start(self, length: int | None) -> bytes:
+        """The file's first bytes; None for all of them."""
+        if self.is_local:
+            return self._ask("read", lambda: read_regular(self.path, length))
         return bytes(self._ask("read", lambda: self.filesystem.cat_file(self.path, start=0, end=length)))
 
     def mark(self) -> FileMark:
@@ -192,8 +195,10 @@ class Location:
     def create(self, content: bytes) -> bool:
         """A new file with this content, unless one is there: then False.
 
-        Where the file system cannot write on that condition, it is looked at first.
+        It is looked at first, because some file systems ignore the condition, and others refuse it.
         """
+        if self.exists():
+            return False
         with suppress(self.error):
             return self._ask("written", lambda: self._create(content))
         if self.exists():

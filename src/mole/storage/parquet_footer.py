@@ -14,7 +14,7 @@ MAGIC, TAIL = b"PAR1", 8
 DEEPEST = 16  # Parquet's own structs are nested six deep
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 # The numbers of fields in Parquet's definition.
-ROW_GROUPS, COLUMNS, COLUMN_FACTS, PATH, CODEC = 4, 1, 3, 3, 4
+ROW_GROUPS, COLUMNS, COLUMN_FACTS, CODEC = 4, 1, 3, 4
 PACKINGS = ("none", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4 raw")
 
 
@@ -22,22 +22,19 @@ class FooterError(ValueError):
     """Bytes that are no footer."""
 
 
-def packings(file: IO[bytes]) -> dict[str, set[str]]:
-    """How each column is packed, by the first part of its name: 'none', 'snappy', ..., or 'unknown'."""
-    footer = _Thrift(_footer_bytes(file)).struct()
-    found: dict[str, set[str]] = {}
+def packings(file: IO[bytes]) -> set[str]:
+    """How its columns are packed: 'none', 'snappy', ..., or 'unknown'.
+
+    All of them: which is which Arrow takes from their order, whatever name stands beside the packing.
+    """
+    footer = Thrift(_footer_bytes(file)).struct()
+    found: set[str] = set()
     for group in _list(footer, ROW_GROUPS):
         for column in _list(group, COLUMNS):
             facts = column.get(COLUMN_FACTS) if isinstance(column, dict) else None
-            path = _list(facts, PATH)
-            if not path or not isinstance(path[0], bytes):
-                raise FooterError("its footer has a column without a name")
             codec = facts.get(CODEC) if isinstance(facts, dict) else None
             is_known = isinstance(codec, int) and 0 <= codec < len(PACKINGS)
-            name = path[0].decode("utf-8", "replace")
-            found.setdefault(name, set()).add(
-                PACKINGS[codec] if is_known and codec is not None else "unknown"
-            )
+            found.add(PACKINGS[codec] if is_known and codec is not None else "unknown")
     return found
 
 
@@ -61,25 +58,32 @@ def _footer_bytes(file: IO[bytes]) -> bytes:
     return file.read(length)
 
 
-class _Thrift:
-    """Values one after the other; structs become dictionaries by the numbers of their fields."""
+class Thrift:
+    """Values one after the other; structs become dictionaries by the numbers of their fields.
+
+    Attributes:
+        at: how many bytes have been read.
+    """
 
     def __init__(self, content: bytes) -> None:
-        self._content, self._at = content, 0
+        self._content = content
+        self.at = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
         """A struct up to its end."""
-        if depth > DEEPEST:
-            raise FooterError("its footer is nested too deeply")
         fields: dict[int, Any] = {}
         number = 0
         while kind_and_step := self._take(1)[0]:
             step, kind = kind_and_step >> 4, kind_and_step & 15
             number = number + step if step else self._signed()
+            if number in fields:
+                raise FooterError("its footer has a field twice")
             fields[number] = kind == TRUE if kind in (TRUE, FALSE) else self._value(kind, depth)
         return fields
 
     def _value(self, kind: int, depth: int) -> Any:
+        if depth > DEEPEST:
+            raise FooterError("its footer is nested too deeply")
         if kind in (I16, I32, I64):
             return self._signed()
         if kind == BINARY:
@@ -97,12 +101,12 @@ class _Thrift:
         raise FooterError("its footer has a value of an unknown kind")
 
     def _take(self, count: int) -> bytes:
-        part = self._content[self._at : self._at + self._possible(count)]
-        self._at += count
+        part = self._content[self.at : self.at + self._possible(count)]
+        self.at += count
         return part
 
     def _possible(self, count: int) -> int:
-        if count > len(self._content) - self._at:
+        if count > len(self._content) - self.at:
             raise FooterError("its footer is cut off")
         return count
 
