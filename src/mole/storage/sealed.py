@@ -3,8 +3,9 @@
     store = SealedStore(open_store("delivery"), recipients=["age1..."], identities=["AGE-SECRET-KEY-1..."])
     store.write("manifest.json", b"{}")                      # delivery/manifest.json.age
 
-Clear content is in memory only: nothing of it is ever written to a disk, not even for a moment. Who has no
-identity sees the names of the files, their sizes and their number.
+Clear content is in memory only: this program writes none of it to a disk, not even for a moment. (The
+operating system may swap memory out: encrypt the swap.) Who has no identity sees the names of the files,
+their sizes and their number.
 """
 
 import io
