@@ -96,6 +96,26 @@ def test_the_program_age_opens_each_file(store, tmp_path):
     assert subprocess.run(command, check=True, capture_output=True).stdout == CONTENT
 
 
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+@pytest.mark.parametrize("form", ["OpenSSH", "PEM"])
+def test_an_ssh_key_with_a_passphrase_is_refused_with_what_to_do(tmp_path, form):
+    path = ssh_key(
+        tmp_path / "locked", passphrase="secret words", kind="rsa" if form == "PEM" else "ed25519"
+    )
+    if form == "PEM":
+        command = ["ssh-keygen", "-q", "-p", "-m", "PEM", "-P", "secret words", "-N", "secret words", "-f"]
+        subprocess.run([*command, str(path)], check=True, capture_output=True)
+    with pytest.raises(ParameterError, match=r"an SSH key with a passphrase cannot .*ssh-keygen -p"):
+        identity_texts([path])
+    command = ["ssh-keygen", "-q", "-p", "-P", "secret words", "-N", "", "-f", str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+    assert identity_texts([path]) == (path.read_text(),)
+    lines = path.read_text().splitlines()
+    damaged = "\n".join([*lines[:3], lines[-1]])
+    with pytest.raises(ParameterError, match="an identity cannot be read"):
+        identity_texts([damaged])
+
+
 @pytest.mark.parametrize(
     ("identity", "error", "says"),
     [

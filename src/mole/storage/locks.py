@@ -131,7 +131,7 @@ def folder_lock(folder: Path, label: str) -> Iterator[None]:
     try:
         private_folder(folder)
         descriptor = _acquire(path, label) if _can_lock(folder) else None
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise DeliveryError(f"{label} cannot be written: {reason_of(error)}") from None
     try:
         if descriptor is None:
