@@ -88,6 +88,15 @@ def test_ssh_keys_open_it_too(store, tmp_path):
         reader.read("one")
 
 
+def test_ssh_keys_alone_cannot_seal(store, tmp_path):
+    key = ssh_key(tmp_path / "developer")
+    recipient = key.with_name("developer.pub").read_text()
+    writer = SealedStore(store.inner, identities=identity_texts(key), recipients=[recipient])
+    with pytest.raises(DeliveryError, match="cannot be sealed with SSH keys alone: add an age identity"):
+        writer.write("one", CONTENT)
+    assert store.names() == set()
+
+
 @pytest.mark.skipif(shutil.which("age") is None, reason="needs the program age")
 def test_the_program_age_opens_each_file(store, tmp_path):
     store.write("one", CONTENT)

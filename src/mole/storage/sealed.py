@@ -29,6 +29,10 @@ SUFFIX = ".age"
 NOBODY, BROKEN = "No matching keys found", "decryption error"  # what pyrage says
 
 
+class ForAnotherError(DeliveryError):
+    """A file that none of the identities opens."""
+
+
 class SealedStore:
     """Files that lie encrypted in another store, each under its name and `.age`.
 
@@ -105,6 +109,9 @@ class SealedStore:
         return x25519_secrets(self.identities)
 
     def _seal(self, name: str, opened: Callable[[], IO[bytes]]) -> None:
+        if not self._secrets:
+            raise DeliveryError(f"{self.label} cannot be sealed with SSH keys alone: add an age identity")
+
         def write(path: Path) -> None:
             with opened() as clear, path.open("wb") as out:
                 encrypt_stream(clear, out, self._recipients, self._secrets[0])
@@ -126,7 +133,7 @@ class SealedStore:
         except pyrage.DecryptError as error:
             if keys and str(error) != NOBODY:
                 raise damaged(label) from None
-            raise DeliveryError(
+            raise ForAnotherError(
                 f"{label} is sealed for another: use the identity that it was made for"
             ) from None
         clear.seek(0)
