@@ -90,7 +90,7 @@ def test_requests_carry_no_labels_and_no_names(place, photos, tmp_path):
 
 
 def test_names_of_classes_are_listed_before_anything_is_written(place, photos, tmp_path):
-    told = "mole: the names of 2 classes leave: 'healthy', 'rare-disease'; with --no-class-names"
+    told = "mole: the names of 2 classes leave: healthy, rare-disease; with --no-class-names"
     done = call("deliver", photos, *OPENED, "--out", tmp_path / "no" / "\0", cwd=place)
     assert done.returncode == 1  # nothing can be written there
     assert done.stderr.startswith(told)
@@ -124,6 +124,17 @@ def test_the_last_line_says_that_class_names_leave(place, photos, tmp_path):
     assert done.stderr.splitlines()[-1] == "The label of each image leaves with it."
     for file in (tmp_path / "n").rglob("*"):
         assert not file.is_file() or b"rare-disease" not in file.read_bytes()
+
+
+def test_labels_stay_when_that_is_asked_for(place, photos, tmp_path):
+    done = call("deliver", photos, *OPENED, "--out", tmp_path / "d", "--no-labels", cwd=place)
+    assert done.returncode == 0
+    assert "label" not in done.stderr
+    assert "rare-disease" not in done.stderr
+    (shard,) = (tmp_path / "d" / "data").iterdir()
+    assert pq.read_table(shard).column_names == ["row_id", "image"]
+    assert right("info", tmp_path / "d", cwd=place)["classes"] is None
+    assert all(check["holds"] for check in right("verify", tmp_path / "d", cwd=place).values())
 
 
 def test_what_a_file_manager_leaves_does_not_fail_the_check(place, tmp_path):

@@ -83,6 +83,17 @@ WRITERS = {
 }
 
 
+def test_a_signature_of_another_layer_is_removed_with_force_only(place, tmp_path):
+    signature = tmp_path / "l.sig"
+    signature.write_text("precious")
+    arguments = ["export-layer", "my_models:asking", *SHAPE, "--out", tmp_path / "l", "--classes", 100_001]
+    done = call(*arguments, cwd=place)
+    assert (done.returncode, signature.read_text()) == (1, "precious")
+    assert done.stderr.startswith(f"mole: {signature} exists already: choose another name")
+    right(*arguments, "--force", cwd=place)
+    assert files_in(tmp_path) == {"l"}
+
+
 @pytest.mark.parametrize("command", WRITERS)
 def test_an_output_is_replaced_with_force_only(place, tmp_path, command):
     out = tmp_path / "out"

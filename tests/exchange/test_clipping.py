@@ -4,12 +4,13 @@ import hashlib
 import json
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import mole
 from deliveries import make_key, make_layer, unfinish
 from mole.errors import DeliveryError, MoleWarning
-from mole.exchange.clipping import Clipping
+from mole.exchange.clipping import CLIPPED, Clipping
 from mole.exchange.manifest import BLANK, Manifest
 from mole.exchange.shards import Encoding
 from mole.exchange.verify import verify
@@ -119,3 +120,20 @@ def test_a_manifest_that_says_nonsense_of_it_is_refused(data, tmp_path, clipped)
         else:
             with pytest.raises(DeliveryError, match="does not follow the format"):
                 Manifest.read(LocalStore(tmp_path / "d"))
+
+
+def test_a_damaged_count_in_a_shard_of_an_earlier_run_is_a_sentence(tmp_path, data):
+    with pytest.warns(MoleWarning):
+        delivery = delivered(data, tmp_path / "out")
+    unfinish(delivery)
+    path = next(
+        path for path in (tmp_path / "out" / "data").iterdir() if CLIPPED in pq.read_schema(path).metadata
+    )
+    table = pq.read_table(path)
+    metadata = {**table.schema.metadata, CLIPPED: b'{"values": "many"}'}
+    pq.write_table(table.replace_schema_metadata(metadata), path)
+    with pytest.raises(DeliveryError, match=rf"{path.name} is damaged .*: remove it, and call again$"):
+        delivered(data, tmp_path / "out")
+    path.unlink()
+    with pytest.warns(MoleWarning):
+        assert delivered(data, tmp_path / "out").manifest == delivery.manifest

@@ -10,7 +10,7 @@ from deliveries import contents
 from mole.errors import MoleWarning
 from mole.exchange.delivery import Delivery
 from mole.exchange.verify import verify
-from mole.provider.class_names import listed, what_leaves
+from mole.provider.class_names import what_leaves
 from mole.provider.deliver import deliver
 from mole.sources.source import Source, array_split
 
@@ -60,12 +60,20 @@ def test_names_that_may_be_people_s_stay_unless_they_are_asked_for(source, reaso
     assert what_leaves(source, class_names=True) == (True, True, None)
     assert what_leaves(source, class_names=False) == (True, False, None)
     assert what_leaves(source, labels=False) == (False, True, None)
+    assert what_leaves(source, labels=True) == leaving
 
 
-def test_names_are_listed_on_one_line():
-    assert listed(["a\nb", "\x1b[31mred", "\u202eolleh", "x" * 50, "e", "f"]) == (
-        "'a\\nb', '\\x1b[31mred', '\\u202eolleh', '" + "x" * 39 + "…', 'e' and 1 more"
-    )
+@pytest.mark.parametrize("class_names", [None, True, False])
+@pytest.mark.parametrize("labels", [None, True, False])
+@pytest.mark.parametrize("kind", ["DICOM", "image folder"])
+def test_asking_for_less_never_gives_more(kind, labels, class_names):
+    source = source_of(("DOE_JANE", "ROE_RICHARD"), [9, 9], kind=kind)
+    unasked, leaving = what_leaves(source), what_leaves(source, class_names=class_names, labels=labels)
+    if not labels and not class_names:
+        assert leaving.labels <= unasked.labels
+    assert leaving.labels == (labels is not False and bool(labels or class_names or unasked.labels))
+    if labels is not False:
+        assert leaving.class_names == (unasked.class_names if class_names is None else class_names)
 
 
 @pytest.fixture
@@ -99,11 +107,17 @@ def test_no_patient_s_name_leaves_an_archive(tmp_path, patients):
     assert all(check.holds for check in verify(delivery))
 
 
+def test_without_names_the_labels_of_an_archive_stay_too(tmp_path, patients):
+    with pytest.warns(MoleWarning, match="labels made of them stay here; labels=True hands them over"):
+        delivery = deliver_to(tmp_path / "d", patients, class_names=False)
+    assert delivery.labels("train") is None
+
+
 def test_folders_of_dicom_files_are_classes_when_asked(tmp_path, patients):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         named = deliver_to(tmp_path / "named", patients, class_names=True)
-        numbered = deliver_to(tmp_path / "numbered", patients, class_names=False)
+        numbered = deliver_to(tmp_path / "numbered", patients, class_names=False, labels=True)
     assert named.manifest.classes == ("DOE_JANE", "ROE_RICHARD")
     assert numbered.manifest.classes is None
     for delivery in (named, numbered):

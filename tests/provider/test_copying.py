@@ -1,5 +1,7 @@
 """First layers that copy pixels are told from those that filter, alone or by two kernels together."""
 
+import tracemalloc
+
 import numpy as np
 import pyrage
 import pytest
@@ -11,8 +13,9 @@ from command import call
 from deliveries import SMALL, make_key, make_layer, write_npz
 from mole.errors import ParameterError
 from mole.provider import copying
-from mole.provider.copying import copies_of
+from mole.provider.copying import Copies, copies_of
 from mole.provider.deliver import deliver
+from mole.provider.review import review_layer
 from mole.scheme.convolution import features_of
 
 
@@ -61,20 +64,20 @@ def test_fresh_networks_do_not_copy(seed):
         (nn.Conv1d(1, 256, 10), {"stride": 5}),
         (nn.Conv3d(1, 32, 3), {}),
     ):
-        assert copies_of(conv(layer.weight.detach(), **options)) == ((), ()), layer
-    assert copies_of(linear(nn.Linear(784, 200).weight.detach(), (1, 28, 28))) == ((), ())
+        assert copies_of(conv(layer.weight.detach(), **options)) == Copies((), ()), layer
+    assert copies_of(linear(nn.Linear(784, 200).weight.detach(), (1, 28, 28))) == Copies((), ())
 
 
 @pytest.mark.parametrize("kernels", [GABORS, TEXTBOOK])
 def test_filters_do_not_copy(kernels):
-    assert copies_of(conv(kernels)) == ((), ())
+    assert copies_of(conv(kernels)) == Copies((), ())
 
 
 def test_a_trained_layer_does_not_copy():
     """As close as training has been seen to come: 92 % at one place, in a network trained on ImageNet."""
     weight = np.full((1, 3, 3, 3), np.sqrt(0.08 / 24))
     weight[0, :, 1, 1] = np.sqrt(0.92 / 3)
-    assert copies_of(conv(weight)) == ((), ())
+    assert copies_of(conv(weight)) == Copies((), ())
 
 
 def delta(shape, *place, size=1.0) -> np.ndarray:
@@ -91,13 +94,13 @@ def test_a_kernel_at_one_place_copies(rng, shape):
     weight[1] = delta(shape, 0, *middle, size=-1e-9)  # however faint
     weight[3] = delta(shape, slice(None), *middle)  # a mix of colours is the grey image
     weight[4] = delta(shape, 0, *middle) + 0.06 / 0.94 * noise / np.abs(noise).sum()  # 94 % of the weight
-    assert copies_of(conv(weight)) == ((1, 3, 4), ())
+    assert copies_of(conv(weight)) == Copies((1, 3, 4), ())
 
 
 def test_kernels_of_one_pixel_copy(rng):
     assert copies_of(conv(rng.normal(size=(4, 3, 1, 1)))).channels == (0, 1, 2, 3)
     assert copies_of(conv(rng.normal(size=(4, 1, 1)), stride=2)).channels == (0, 1, 2, 3)
-    assert copies_of(conv(np.zeros((2, 3, 1, 1)))) == ((), ())
+    assert copies_of(conv(np.zeros((2, 3, 1, 1)))) == Copies((), ())
 
 
 @pytest.mark.parametrize("shape", [(3, 3, 3), (1, 3, 3), (1, 9), (1, 5), (1, 3, 3, 3)])
@@ -117,7 +120,7 @@ def test_kernels_that_are_all_but_equal_are_no_copy(rng):
     weight = rng.normal(size=(4, 3, 3, 3)).astype(np.float32)
     weight[1] = 3 * weight[0]
     weight[2] = np.nextafter(weight[3], 0)
-    assert copies_of(conv(weight)) == ((), ())
+    assert copies_of(conv(weight)) == Copies((), ())
 
 
 @pytest.mark.parametrize("few", [True, False])
@@ -129,10 +132,38 @@ def test_linear_layers_and_patch_embeddings_copy(rng, monkeypatch, few):
     weight[7] = delta((3, 8, 8), 1, 2, 3)
     weight[9] = weight[4] + delta((3, 8, 8), 0, 5, 5, size=0.5)
     for layer in (conv(weight, stride=8), linear(weight.reshape(20, -1), (3, 8, 8))):
-        assert copies_of(layer) == ((7,), ((4, 9),))
-    assert copies_of(linear(weight.reshape(20, -1), (192,))) == ((7,), ((4, 9),))
+        assert copies_of(layer) == Copies((7,), ((4, 9),))
+    assert copies_of(linear(weight.reshape(20, -1), (192,))) == Copies((7,), ((4, 9),))
     honest = np.delete(weight, [7, 9], axis=0)
-    assert copies_of(conv(honest, stride=8)) == ((), ())
+    assert copies_of(conv(honest, stride=8)) == Copies((), ())
+
+
+def test_many_channels_take_little_memory(rng):
+    weight = rng.normal(size=(6000, 16))
+    weight[5990] = weight[17] + delta(16, 3, size=0.01)
+    layer = linear(weight, (1, 4, 4))
+    tracemalloc.start()
+    found = copies_of(layer)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (17, 5990) in found.pairs
+    assert peak < 150 << 20  # a number for each pair would be 288 MB, in 64 bits
+    assert not found.not_looked_at
+
+
+@pytest.mark.parametrize("limit", ["MOST_CHANNELS", "MOST_PAIRS"])
+def test_what_is_too_large_to_be_looked_at_does_not_pass(rng, monkeypatch, limit):
+    weight = np.repeat(rng.normal(size=(1, 12)), 20, axis=0) + 0.01 * rng.normal(size=(20, 12))
+    layer = linear(weight, (12,))
+    monkeypatch.setattr(copying, "PAIRS_AND_PLACES", 0)
+    assert copies_of(layer) == Copies((), ())
+    monkeypatch.setattr(copying, limit, 19)
+    assert "pairs of its" in copies_of(layer).not_looked_at
+    assert copies_of(layer).words == ""
+    with pytest.raises(ParameterError, match=r"^x may show .* too large to look at .*_layer=True$"):
+        copying.refuse_copying(layer, "x")
+    found = review_layer(layer, rng.normal(size=(2, 12)).astype(np.float32)).findings
+    assert "too large to look at" in found[0]
 
 
 def copier() -> mole.FirstLayer:

@@ -1,5 +1,7 @@
 """What the provider gets back: its samples in their own number type, and which row was which."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -84,6 +86,19 @@ def test_row_ids_stand_in_the_order_of_the_source(tmp_path):
     for split in ("train", "test"):
         labels = [label_of[row_id] for row_id in found[f"row_id_{split}"].tolist()]
         assert labels == source.splits[split].labels.tolist()
+
+
+def test_a_split_without_shards_comes_back_empty(tmp_path):
+    """No delivery of this program has one; another's may."""
+    store = delivered(tmp_path, np.zeros((3, 3, 8, 8), np.uint8), PLAIN)
+    manifest = Manifest.read(store)
+    splits = {**manifest.splits, "more": replace(manifest.splits["test"], samples=0, rows=0, shards=0)}
+    replace(manifest, splits=splits).write(store, store.names() - {"manifest.json"})
+    found = recover(store, make_key())
+    assert (found["x_more"].shape, found["x_more"].dtype) == ((0, 3, 8, 8), np.uint8)
+    assert len(found["row_id_more"]) == 0
+    assert len(found["x_train"]) == 3
+    assert row_table(store, make_key()).num_rows == 5
 
 
 @pytest.fixture

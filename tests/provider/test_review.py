@@ -30,7 +30,7 @@ def test_enough_channels_rebuild_every_pixel(rng):
         review = review_layer(layer, images)
         assert (review.rank, review.patch) == (27, 27)
         assert review.correlation > 0.999
-        assert review.copies == ((), ())
+        assert review.copies[:2] == ((), ())
 
 
 def test_few_channels_rebuild_less(rng):
@@ -46,10 +46,10 @@ def test_a_layer_that_copies_pixels_is_called_hostile(rng):
     weight[range(3), range(3), 1, 1] = 1
     layer = mole.FirstLayer.conv(weight, None, input_shape=(3, 12, 12), padding=1)
     review = review_layer(layer, smooth_images(rng, 4, (3, 12, 12)))
-    assert review.copies == ((0, 1, 2), ())
+    assert review.copies[:2] == ((0, 1, 2), ())
     assert review.findings[0].startswith("HOSTILE: its channels 0, 1, 2 copy single pixels")
     honest = review_layer(layer_of(rng, 8, padding=1), smooth_images(rng, 4, (3, 12, 12)))
-    assert honest.copies == ((), ())
+    assert honest.copies[:2] == ((), ())
     assert not any("HOSTILE" in finding for finding in honest.findings)
 
 

@@ -194,6 +194,14 @@ def test_it_resumes_for_the_same_recipients_only(unfinished, data):
         deliver(*arguments, dtype="int8", **SMALL)
 
 
+def test_another_key_is_told_to_choose_another_place(unfinished, made, data):
+    for place in (unfinished, made):
+        before = contents(place)
+        with pytest.raises(DeliveryError, match=r"sealed under another key: .* choose another place$"):
+            deliver(data, make_layer(), make_key(1), place, dtype="int8", **SEALED)
+        assert contents(place) == before
+
+
 def test_a_finished_one_stays_as_it_is(made, data):
     before = contents(made)
     deliver(data, make_layer(), make_key(), made, dtype="int8", **SEALED)

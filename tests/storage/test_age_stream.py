@@ -110,6 +110,25 @@ def test_pieces_cannot_be_left_out_added_or_exchanged(change):
         opened(change(whole[:start], pieces)).readall()
 
 
+def test_only_an_empty_file_has_an_empty_piece():
+    """As age demands it: otherwise the same content could be written in two ways."""
+
+    class Stops(io.BytesIO):
+        """Says that something follows, and then that it is nothing."""
+
+        def read(self, size=-1):
+            return super().read(size) or self.ends.pop()
+
+    nothing = type("Nothing", (bytes,), {"__bool__": lambda self: True})()
+    clear, out = Stops(bytes(PIECE)), io.BytesIO()
+    clear.ends = [b"", nothing]
+    encrypt_stream(clear, out, [DEVELOPER.to_public()], SECRETS[0])
+    with pytest.raises(pyrage.DecryptError):
+        pyrage.decrypt(out.getvalue(), [DEVELOPER])
+    with pytest.raises(DeliveryError, match="damaged"):
+        opened(out.getvalue())
+
+
 def test_a_secret_is_written_as_age_writes_it():
     for identity in (DEVELOPER, STRANGER):
         (secret,) = x25519_secrets([f"# a comment\n\n{identity}\n"])

@@ -1,5 +1,6 @@
 """One writer at a time in a place, on a disk and behind a URL."""
 
+import errno
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ import fsspec
 import pytest
 
 from mole.errors import DeliveryError
+from mole.storage import locks
 from mole.storage.locations import Location
 from mole.storage.locks import LOCK, Holder
 from mole.storage.stores import LocalStore, open_store
@@ -23,6 +25,14 @@ with LocalStore(Path(sys.argv[1])).locked():
     print("locked", flush=True)
     time.sleep(60)
 """
+
+
+GONE = (1 << 31) - 1  # no process has this number: Linux counts to 2^22
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    monkeypatch.setattr(locks, "SETTLED", 0.01)
 
 
 @pytest.fixture(params=["disk", "memory"])
@@ -89,8 +99,22 @@ def test_a_killed_process_of_this_machine_leaves_nothing_stuck(tmp_path):
         (Holder(pid="7").content, "another process"),
         (b"[" * 900, "another process"),
         (b"", "another process"),
+        (b"{}", "another process"),
+        (b'{"pid": 7, "token": "0"}', "another process"),
+        (Holder(pid=GONE, machine="another container").content, f"process {GONE}, since 20"),
+        (Holder(pid=GONE, machine="").content, f"process {GONE}, since 20"),
     ],
-    ids=["other machine", "escapes", "no number", "no JSON", "empty"],
+    ids=[
+        "other machine",
+        "escapes",
+        "no number",
+        "no JSON",
+        "empty",
+        "nothing",
+        "not all",
+        "container",
+        "unknown",
+    ],
 )
 def test_a_lock_of_somebody_else_stays_and_the_message_says_what_to_remove(content, who):
     fsspec.filesystem("memory").store.clear()
@@ -143,3 +167,66 @@ def test_a_file_system_that_ignores_the_condition_is_looked_at_first(monkeypatch
     assert place.create(b"first")
     assert not place.create(b"second")
     assert place.read() == b"first"
+
+
+def abandoned():
+    """A place behind a URL with a lock of a process that has ended."""
+    fsspec.filesystem("memory").store.clear()
+    store = open_store("memory://delivery")
+    store.write(LOCK, Holder(pid=GONE).content)
+    return store
+
+
+def test_an_abandoned_lock_that_another_takes_over_first_is_left_to_it(monkeypatch):
+    store, other = abandoned(), Holder(host="other-machine", pid=7).content
+    is_gone = Holder.is_gone.fget
+
+    def slow(holder):
+        """The other one takes it over while this one looks whether its holder has ended."""
+        answer = is_gone(holder)
+        store.write(LOCK, other)
+        return answer
+
+    monkeypatch.setattr(Holder, "is_gone", property(slow))
+    with pytest.raises(DeliveryError, match="process 7 on other-machine"):
+        store.locked().__enter__()
+    assert store.read(LOCK) == other
+
+
+def test_who_took_over_an_abandoned_lock_looks_again_a_little_later(monkeypatch):
+    store, other = abandoned(), Holder(host="other-machine", pid=7).content
+    monkeypatch.setattr(locks.time, "sleep", lambda _: store.write(LOCK, other))
+    with pytest.raises(DeliveryError, match="process 7 on other-machine"):
+        store.locked().__enter__()
+    assert store.read(LOCK) == other
+
+
+def test_windows_is_never_asked_whether_a_process_has_ended(monkeypatch):
+    assert Holder(pid=GONE).is_gone
+    monkeypatch.setattr(locks.sys, "platform", "win32")
+    monkeypatch.setattr(os, "kill", None)  # there it would interrupt the process
+    assert not Holder(pid=GONE).is_gone
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK])
+def test_a_disk_without_locks_has_the_file_itself(tmp_path, monkeypatch, code):
+    def flock(descriptor, operation):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(locks.fcntl, "flock", flock)
+    store = LocalStore(tmp_path / "delivery")
+    with store.locked():
+        assert Holder.parse((tmp_path / "delivery" / LOCK).read_bytes()).pid == os.getpid()
+        with pytest.raises(DeliveryError, match=f"is being written by process {os.getpid()}, since"):
+            store.locked().__enter__()
+    assert not (tmp_path / "delivery").exists()
+
+
+def test_the_folder_is_its_owner_s_alone(tmp_path):
+    folder = tmp_path / "new" / "delivery"
+    before = os.umask(0o022)
+    try:
+        with LocalStore(folder).locked():
+            assert [path.stat().st_mode & 0o777 for path in (folder.parent, folder)] == [0o700, 0o700]
+    finally:
+        os.umask(before)

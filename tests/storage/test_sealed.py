@@ -88,12 +88,41 @@ def test_ssh_keys_open_it_too(store, tmp_path):
         reader.read("one")
 
 
+def test_ssh_keys_alone_cannot_seal(store, tmp_path):
+    key = ssh_key(tmp_path / "developer")
+    recipient = key.with_name("developer.pub").read_text()
+    writer = SealedStore(store.inner, identities=identity_texts(key), recipients=[recipient])
+    with pytest.raises(DeliveryError, match="cannot be sealed with SSH keys alone: add an age identity"):
+        writer.write("one", CONTENT)
+    assert store.names() == set()
+
+
 @pytest.mark.skipif(shutil.which("age") is None, reason="needs the program age")
 def test_the_program_age_opens_each_file(store, tmp_path):
     store.write("one", CONTENT)
     (tmp_path / "identity").write_text(str(DEVELOPER))
     command = ["age", "--decrypt", "--identity", tmp_path / "identity", tmp_path / "d" / "one.age"]
     assert subprocess.run(command, check=True, capture_output=True).stdout == CONTENT
+
+
+@pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
+@pytest.mark.parametrize("form", ["OpenSSH", "PEM"])
+def test_an_ssh_key_with_a_passphrase_is_refused_with_what_to_do(tmp_path, form):
+    path = ssh_key(
+        tmp_path / "locked", passphrase="secret words", kind="rsa" if form == "PEM" else "ed25519"
+    )
+    if form == "PEM":
+        command = ["ssh-keygen", "-q", "-p", "-m", "PEM", "-P", "secret words", "-N", "secret words", "-f"]
+        subprocess.run([*command, str(path)], check=True, capture_output=True)
+    with pytest.raises(ParameterError, match=r"an SSH key with a passphrase cannot .*ssh-keygen -p"):
+        identity_texts([path])
+    command = ["ssh-keygen", "-q", "-p", "-P", "secret words", "-N", "", "-f", str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+    assert identity_texts([path]) == (path.read_text(),)
+    lines = path.read_text().splitlines()
+    damaged = "\n".join([*lines[:3], lines[-1]])
+    with pytest.raises(ParameterError, match="an identity cannot be read"):
+        identity_texts([damaged])
 
 
 @pytest.mark.parametrize(

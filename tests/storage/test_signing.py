@@ -5,9 +5,11 @@ import shutil
 import subprocess
 
 import pytest
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mole.errors import FileError, KeyFileError, ParameterError
+from mole.storage import signing
 from mole.storage.signers import read_signers
 from mole.storage.signing import Signature, SigningKey
 from secrets_kept import ssh_key
@@ -99,6 +101,15 @@ def test_a_key_with_a_passphrase_asks_for_it(tmp_path):
         assert "another" not in str(caught.value)
     with pytest.raises(KeyFileError, match="is protected by a passphrase"):
         SigningKey.load(path)
+
+
+def test_a_kind_of_key_that_is_not_supported_says_which_to_make(folder, tmp_path, monkeypatch):
+    def load(content, passphrase):
+        raise UnsupportedAlgorithm("sk-ssh-ed25519")
+
+    monkeypatch.setattr(signing, "load_ssh_private_key", load)
+    with pytest.raises(KeyFileError, match="cannot be used here: make a key with ssh-keygen -t ed25519"):
+        SigningKey.load(folder / "provider")
 
 
 def test_what_is_no_signing_key_is_refused(tmp_path, folder):

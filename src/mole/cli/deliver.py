@@ -32,9 +32,10 @@ from mole.cli.terminal import (
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import Dtype
 from mole.exchange.signatures import check_layer
+from mole.foreign_text import listed
 from mole.progress import Progress
 from mole.provider import deliver as library
-from mole.provider.class_names import listed, what_leaves
+from mole.provider.class_names import handed_over_by, what_leaves
 from mole.provider.copying import refuse_copying
 from mole.provider.deliver import Delivered, EngineName
 from mole.provider.keys import MorphKey
@@ -67,6 +68,7 @@ What a stranger sees: names and sizes of files. They are encrypted for the recip
 What the receiver can also do, by trying: get your images back. Sealing cannot prevent that."""
 
 RESUMES = "nothing half-written is left; call again to resume"
+SHOWN = 5  # names of classes are listed, and the rest is counted
 KEEP_NAMES = "with --no-class-names the names stay here"
 
 
@@ -86,6 +88,10 @@ def deliver(
         typer.Option(
             help="Hand over the names of the classes. Unasked, only where they hardly are people's."
         ),
+    ] = None,
+    labels: Annotated[
+        bool | None,
+        typer.Option(help="Hand over labels. Unasked, only where they hardly tell whose images they are."),
     ] = None,
     allow_copying_layer: Annotated[
         bool, typer.Option("--allow-copying-layer", help="Augment a layer even if it copies pixels.")
@@ -113,12 +119,13 @@ def deliver(
         if not allow_copying_layer:
             refuse_copying(first, str(layer))
         recipients, source = recipient_texts(recipient or ()), open_source(data)
-        leaving = what_leaves(source, class_names=class_names)
+        leaving = what_leaves(source, class_names=class_names, labels=labels)
         opened, signing = MorphKey.load(key, **secrets), signing_key(sign)
         if leaving.kept:
-            say(f"mole: {leaving.kept}; --class-names hands them over", quiet=quiet)
-        elif leaving.class_names and source.classes:
-            names = f"the names of {len(source.classes)} classes leave: {listed(source.classes)}"
+            option = "--" + handed_over_by(class_names).replace("_", "-")
+            say(f"mole: {leaving.kept}; {option} hands them over", quiet=quiet)
+        elif leaving.labels and leaving.class_names and source.classes:
+            names = f"the names of {len(source.classes)} classes leave: {listed(source.classes, SHOWN)}"
             say(f"mole: {names}; {KEEP_NAMES}", quiet=quiet)
         made = library.deliver(
             data if engine == "ray" else source,  # Ray's workers open the data themselves

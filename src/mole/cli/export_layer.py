@@ -55,8 +55,7 @@ def export_layer(
     check_output(out, force=force)
     signing = signing_key(sign)
     signature = Path(f"{out}{SUFFIX}")
-    if signing is not None:
-        check_output(signature, force=force)
+    check_output(signature, force=force)  # that of another layer would be removed
     from mole.torch import export, find, models, weight_files  # noqa: PLC0415  (an extra)
 
     if is_file:
@@ -66,8 +65,8 @@ def export_layer(
     else:
         found = find.find_first_layer(models.build_model(model, shape, classes, weights), shape)
         name, layer = f"{found.name}.weight", export.describe(found, normalisation)
-    signature.unlink(missing_ok=True)  # of another layer that was there
     save(layer, out)
+    signature.unlink(missing_ok=True)  # of another layer that was there
     signed = (
         {}
         if signing is None

@@ -10,10 +10,9 @@ import typer
 
 from mole.cli.terminal import CallError
 from mole.errors import MoleError
+from mole.limits import MAX_CLASSES
 from mole.scheme.shapes import Shape, check_shape
 from mole.sources.preparation import Mode, Resize
-
-MAX_CLASSES = 100_000
 
 DeliveryArgument = Annotated[str, typer.Argument(help="A delivery: a folder or a URL.")]
 LayerArgument = Annotated[Path, typer.Argument(help="The developer's first layer.")]

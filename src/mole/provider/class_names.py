@@ -10,7 +10,6 @@ names leave unasked only where they hardly can be people's:
 """
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from mole.sources.source import Source
 MANY = 100  # classes: beyond, they may be people
 FEW = 5  # samples: a class with fewer may be somebody
 PATIENT = re.compile(r"\^|\d{5}")
-SHOWN = 5  # names are listed, and the rest is counted
+PATIENTS = "folders of DICOM files are often named after patients"
 
 
 class Leaving(NamedTuple):
@@ -37,17 +36,26 @@ class Leaving(NamedTuple):
     kept: str | None = None
 
 
-def what_leaves(source: Source, *, class_names: bool | None = None, labels: bool = True) -> Leaving:
-    """Decide it: as asked for, or by the rules above where `class_names` is None."""
-    if class_names is not None or not labels or source.classes is None:
-        return Leaving(labels, class_names is not False)
+def handed_over_by(class_names: bool | None) -> str:
+    """Which parameter hands over what was kept: names were not wanted, or nothing was said of them."""
+    return "labels" if class_names is False else "class_names"
+
+
+def what_leaves(source: Source, *, class_names: bool | None = None, labels: bool | None = None) -> Leaving:
+    """Decide it: as asked for, or by the rules above where `class_names` or `labels` is None.
+
+    Asking for names is asking for the labels that they name; asking for no names is not.
+    """
+    if labels is False or source.classes is None or class_names:
+        return Leaving(labels is not False, class_names is not False)
+    if source.kind == "DICOM" and not labels:
+        both = "their names stay here, and so do labels made of them"
+        what = "labels made of them stay here" if class_names is False else both
+        return Leaving(labels=False, class_names=False, kept=f"{PATIENTS}: {what}")
+    if class_names is False:
+        return Leaving(labels=True, class_names=False)
     if source.kind == "DICOM":
-        return Leaving(
-            labels=False,
-            class_names=False,
-            kept="folders of DICOM files are often named after patients: their names stay here, and so do "
-            "labels made of them",
-        )
+        return Leaving(labels=True, class_names=False, kept=f"{PATIENTS}: their names stay here")
     smallest = _smallest_class(source)
     if len(source.classes) > MANY:
         reason = "so many may be people's"
@@ -56,19 +64,9 @@ def what_leaves(source: Source, *, class_names: bool | None = None, labels: bool
     elif any(map(PATIENT.search, source.classes)):
         reason = "one of them looks like the name or the number of a patient"
     else:
-        return Leaving(labels, class_names=True)
+        return Leaving(labels=True, class_names=True)
     kept = f"the names of {len(source.classes)} classes stay here: {reason}"
-    return Leaving(labels, class_names=False, kept=kept)
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first few of some names, quoted, and how many more there are.
-
-    >>> listed(["cat", "dog"]), listed(["a", "b", "c", "d", "e", "f", "g"])
-    ("'cat', 'dog'", "'a', 'b', 'c', 'd', 'e' and 2 more")
-    """
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(map(_quoted, names[:SHOWN])) + more
+    return Leaving(labels=True, class_names=False, kept=kept)
 
 
 def _smallest_class(source: Source) -> int:
@@ -78,8 +76,3 @@ def _smallest_class(source: Source) -> int:
         return FEW
     counts = np.unique(np.concatenate(found), return_counts=True)[1]
     return int(counts.min()) if len(counts) else FEW
-
-
-def _quoted(name: str) -> str:
-    """A name on one line: what a terminal would not print as it is, is escaped."""
-    return repr(name if len(name) <= 40 else name[:39] + "…")

@@ -27,16 +27,24 @@ AMPLIFICATION = 1e5  # by how much a difference may be enlarged: 32-bit features
 NEAREST = 1e-12  # of a share to 1: what rounding leaves
 PAIRS_AND_PLACES = 1 << 24  # that are all looked at; of more, pairs that are alike on half of the places
 ALIKE = 0.95
-PAIRS_AT_ONCE = 1 << 22  # numbers in an array of pairs
+AT_ONCE = 1 << 22  # numbers in an array of pairs
+MOST_CHANNELS = 1 << 14  # that are compared in pairs: a minute's work if they are long
+MOST_PAIRS = 1 << 20  # that are alike and looked at more closely: likewise
 
 Indices = npt.NDArray[np.intp]
 
 
 class Copies(NamedTuple):
-    """Output channels that copy a pixel each, and pairs of others that do so together."""
+    """Output channels that copy a pixel each, and pairs of others that do so together.
+
+    Attributes:
+        channels, pairs: their numbers.
+        not_looked_at: what was too much to be looked at, so that nothing is known of it; empty as a rule.
+    """
 
     channels: tuple[int, ...]
     pairs: tuple[tuple[int, int], ...]
+    not_looked_at: str = ""
 
     @property
     def words(self) -> str:
@@ -68,20 +76,31 @@ def copies_of(layer: FirstLayer) -> Copies:
     numbers = kernels.shape[1] * (layer.weight.shape[1] if layer.kernel else kernels.shape[2])
     enough = _pair_threshold(len(others), kernels.shape[1], numbers)
     found: list[tuple[int, int]] = []
-    for one, other in _candidates(kernels[others]):
+    tried, not_looked_at = 0, ""
+    if len(others) > MOST_CHANNELS:
+        not_looked_at = f"pairs of its {len(others)} channels, of which {MOST_CHANNELS} can be compared"
+    for one, other in () if not_looked_at else _candidates(kernels[others]):
+        tried += len(one)
+        if tried > max(MOST_PAIRS, PAIRS_AND_PLACES // kernels.shape[1]):
+            not_looked_at = f"all pairs of its channels, of which more than {MOST_PAIRS} are alike"
+            break
         shares = _pair_shares(kernels[others[one]], kernels[others[other]])
         found += [(int(others[one[at]]), int(others[other[at]])) for at in np.flatnonzero(shares >= enough)]
-    return Copies(tuple(np.flatnonzero(alone).tolist()), tuple(found))
+    return Copies(tuple(np.flatnonzero(alone).tolist()), tuple(found), not_looked_at)
 
 
 def refuse_copying(layer: FirstLayer, name: str = "the first layer") -> None:
-    """Raise a ParameterError that says which channels copy pixels, if any do."""
-    words = copies_of(layer).words
-    if words:
-        raise ParameterError(
-            f"{name} would show your images as they are ({words}): ask its sender for another, or allow it",
-            advice={"allow_copying_layer": True},
-        )
+    """Raise a ParameterError that says which channels copy pixels, if any do or it cannot be told."""
+    copies = copies_of(layer)
+    if copies.words:
+        problem = f"would show your images as they are ({copies.words})"
+    elif copies.not_looked_at:
+        problem = f"may show your images as they are: it is too large to look at {copies.not_looked_at}"
+    else:
+        return
+    raise ParameterError(
+        f"{name} {problem}: ask its sender for another, or allow it", advice={"allow_copying_layer": True}
+    )
 
 
 def _kernels(layer: FirstLayer) -> Array:
@@ -93,7 +112,7 @@ def _kernels(layer: FirstLayer) -> Array:
     kernels = kernels.astype(np.float64)
     for measure in (np.abs(kernels).max(axis=(1, 2)), None):  # first the largest: squares may underflow
         size = np.linalg.norm(kernels, axis=(1, 2)) if measure is None else measure
-        kernels = kernels / np.where(size > 0, size, 1)[:, np.newaxis, np.newaxis]
+        kernels /= np.where(size > 0, size, 1)[:, np.newaxis, np.newaxis]
     return kernels
 
 
@@ -118,19 +137,27 @@ def _candidates(kernels: Array) -> Iterator[tuple[Indices, Indices]]:
     count, places, colours = kernels.shape
     if count < 2 or places < 2:
         return
-    if count * count * places <= PAIRS_AND_PLACES:
-        one, other = np.triu_indices(count, 1)
-    else:
-        halves = (kernels[:, ::2].reshape(count, -1), kernels[:, 1::2].reshape(count, -1))
-        alike = np.zeros((count, count), bool)
-        for half in halves:
-            length = np.linalg.norm(half, axis=1)
-            unit = half / np.where(length > 0, length, 1)[:, np.newaxis]
-            alike |= np.abs(unit @ unit.T) >= ALIKE
+    step = max(1, AT_ONCE // (places * colours))
+    is_small = count * count * places <= PAIRS_AND_PLACES
+    for one, other in (np.triu_indices(count, 1),) if is_small else _alike(kernels):
+        for start in range(0, len(one), step):
+            yield one[start : start + step], other[start : start + step]
+
+
+def _alike(kernels: Array) -> Iterator[tuple[Indices, Indices]]:
+    """Pairs of kernels that are alike on half of the places, for some rows of kernels at a time."""
+    count = len(kernels)
+    halves = []
+    for half in (kernels[:, ::2].reshape(count, -1), kernels[:, 1::2].reshape(count, -1)):
+        length = np.linalg.norm(half, axis=1)
+        halves.append((half / np.where(length > 0, length, 1)[:, np.newaxis]).astype(np.float32))
+    step = max(1, AT_ONCE // count)
+    for start in range(0, count, step):
+        alike = np.zeros((min(step, count - start), count - start), bool)
+        for unit in halves:
+            alike |= np.abs(unit[start : start + step] @ unit[start:].T) >= ALIKE
         one, other = np.nonzero(np.triu(alike, 1))
-    step = max(1, PAIRS_AT_ONCE // (places * colours))
-    for start in range(0, len(one), step):
-        yield one[start : start + step], other[start : start + step]
+        yield one + start, other + start
 
 
 def _pair_shares(one: Array, other: Array) -> Array:

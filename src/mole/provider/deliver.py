@@ -24,7 +24,7 @@ from mole.exchange.shards import Dtype
 from mole.exchange.signatures import sign_delivery
 from mole.limits import MAX_JSON_BYTES
 from mole.progress import Progress, no_progress
-from mole.provider.class_names import what_leaves
+from mole.provider.class_names import handed_over_by, what_leaves
 from mole.provider.copying import refuse_copying
 from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
 from mole.provider.keys import MorphKey
@@ -80,7 +80,7 @@ def deliver(
     keep: Sequence[str] = (),
     skip_bad: bool = False,
     class_names: bool | None = None,
-    labels: bool = True,
+    labels: bool | None = None,
     allow_copying_layer: bool = False,
     rows_per_shard: int | None = None,
     engine: EngineName = "local",
@@ -105,8 +105,9 @@ def deliver(
         keep: further columns to hand over.
         skip_bad: leave out samples that cannot be read, instead of stopping at the first.
         class_names: hand over the names of the classes; None does so only where they hardly are people's
-            (`mole.provider.class_names`), and hands over no labels made of the folders of DICOM files.
-        labels: hand over labels; without them no names of classes leave either.
+            (`mole.provider.class_names`).
+        labels: hand over labels; None does so unless they are made of the folders of DICOM files, whose
+            names were not asked for. Without labels no names of classes leave either.
         allow_copying_layer: augment a layer even if it copies pixels (`mole.provider.copying`).
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
@@ -136,10 +137,11 @@ def deliver(
     ledger = Ledger(key.fingerprint, key.path)
     _ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
     write_shards = _engine(engine, ray_address, source, out)
-    opened = opened_source(source, labels=labels)
+    opened = opened_source(source, labels=labels is not False)
     leaving = what_leaves(opened, class_names=class_names, labels=labels)
     if leaving.kept:
-        warnings.warn(f"{leaving.kept}; class_names=True hands them over", MoleWarning, stacklevel=2)
+        parameter = handed_over_by(class_names)
+        warnings.warn(f"{leaving.kept}; {parameter}=True hands them over", MoleWarning, stacklevel=2)
         opened = opened if leaving.labels else without_labels(opened)
     plan = Plan(
         source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype, mode=mode,

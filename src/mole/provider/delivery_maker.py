@@ -40,6 +40,7 @@ from mole.scheme.convolution import features_of
 from mole.scheme.shapes import Array, unroll
 from mole.sources.source import Source
 from mole.storage.stores import Store
+from mole.storage.typed_json import FormatError
 
 SCALE_SAMPLE = 4096
 Engine = Callable[[ShardMaker, Sequence[ShardJob], Encoding, Store], Generator[int, None, None]]
@@ -67,7 +68,7 @@ class DeliveryMaker:
             probes, error = self._checked_layer(encoding, is_written=AUGMENTED in present)
             self._follow(engine(maker, missing, encoding, store), missing, progress)
         shards = {job: ShardFile(store, job.name).facts() for job in plan.jobs}
-        clipped = sum((Clipping.of_shard(facts.metadata) for facts in shards.values()), Clipping())
+        clipped = sum((self._clipped(job, facts) for job, facts in shards.items()), Clipping())
         manifest = replace(
             self._manifest(self._splits(shards), error), clipped=clipped if clipped.values else None
         )
@@ -129,6 +130,15 @@ class DeliveryMaker:
             for rows in written:
                 done += rows
                 progress(done, total)
+
+    def _clipped(self, job: ShardJob, facts: ShardFacts) -> Clipping:
+        """What 8 bits cut off in a shard, which may be an earlier run's."""
+        try:
+            return Clipping.of_shard(facts.metadata)
+        except FormatError as error:
+            raise DeliveryError(
+                f"{self._store.label}/{job.name} is damaged ({error}): remove it, and call again"
+            ) from None
 
     def _splits(self, shards: Mapping[ShardJob, ShardFacts]) -> dict[str, SplitFacts]:
         """Rows that are really there: some samples may have been skipped, in this run or an earlier one."""

@@ -126,9 +126,12 @@ def _opened(delivery: Delivery | Store | Address, key: MorphKey, identity: Ident
 
 
 def _recovered(delivery: Delivery, key: MorphKey, split: str) -> Iterator[_Rows]:
-    """The samples of each shard of a split, as they were in the source."""
+    """The samples of each shard of a split, as they were in the source; none for one without shards."""
     manifest = delivery.manifest
     preparation = Preparation(manifest.input_shape, manifest.normalisation)
+    if not delivery.split(split).shards:
+        nothing = np.zeros((0, *manifest.input_shape), np.float32)
+        yield _Rows(preparation.pixels(nothing, delivery.split(split).source_dtype), None, ())
     for shard in delivery.shards(split):
         morphed = delivery.encoding.decode(shard.values)
         plain = roll(key.morphing.unmorph(morphed), manifest.input_shape)

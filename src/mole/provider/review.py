@@ -46,6 +46,8 @@ class Review:
         words = []
         if self.copies.words:
             words.append(f"HOSTILE: its {self.copies.words}: do not augment it")
+        if self.copies.not_looked_at:
+            words.append(f"it is too large to look at {self.copies.not_looked_at}: they may copy pixels")
         if self.rank == self.patch:
             words.append(
                 "its features pin down every pixel: whoever puts the channels in order can rebuild the "

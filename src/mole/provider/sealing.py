@@ -11,10 +11,11 @@ from collections.abc import Sequence
 import pyrage
 
 from mole.errors import DeliveryError
-from mole.exchange.delivery import Delivery
+from mole.exchange.delivery import UNFINISHED, Delivery
+from mole.exchange.manifest import NAME as MANIFEST
 from mole.provider.keys import MorphKey
 from mole.storage.identities import Identity, identity_texts, x25519_identity
-from mole.storage.sealed import SUFFIX, SealedStore, is_sealed
+from mole.storage.sealed import SUFFIX, ForAnotherError, SealedStore, is_sealed
 from mole.storage.stores import Store, open_store
 
 Address = str | os.PathLike[str]
@@ -35,7 +36,7 @@ def delivery_store(out: Address | Store, recipients: Sequence[str], key: MorphKe
     """Where a delivery is written: the place itself, or with recipients a sealed store in it.
 
     Raises:
-        DeliveryError: if clear files lie where sealed ones would go.
+        DeliveryError: if clear files lie where sealed ones would go, or files sealed under another key.
     """
     store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
     if not recipients or isinstance(store, SealedStore):
@@ -44,7 +45,18 @@ def delivery_store(out: Address | Store, recipients: Sequence[str], key: MorphKe
         raise DeliveryError(f"{store.label} holds files that are not sealed: choose another place")
     identity = own_identity(key)
     own = str(pyrage.x25519.Identity.from_str(identity).to_public())
-    return SealedStore(store, identities=[identity], recipients=[*recipients, own])
+    sealed = SealedStore(store, identities=[identity], recipients=[*recipients, own])
+    for name in {MANIFEST, UNFINISHED} & sealed.names():
+        try:
+            sealed.open(name).close()
+        except ForAnotherError:
+            raise DeliveryError(
+                f"{store.label} holds a delivery that was sealed under another key: use that key, or "
+                "choose another place"
+            ) from None
+        except DeliveryError:  # damaged, or removed just now: whoever needs it says so
+            continue
+    return sealed
 
 
 def opened_with(

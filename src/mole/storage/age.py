@@ -13,6 +13,7 @@ from mole.storage.atomic import reason_of
 ARMOUR_START = b"-----BEGIN AGE ENCRYPTED FILE-----"
 BINARY_START = b"age-encryption.org/"
 HEADER_BYTES = 4096
+OPENSSH = b"openssh-key-v1\0"  # the name of a cipher follows
 
 
 def encrypt(content: bytes, *, passphrase: str | None, recipients: Sequence[str], armoured: bool) -> bytes:
@@ -122,7 +123,24 @@ def parse_identities(text: str) -> list["pyrage.x25519.Identity | pyrage.ssh.Ide
             pyrage.x25519.Identity.from_str(line) for line in lines if line and not line.startswith("#")
         ]
     except pyrage.IdentityError:
+        if _is_encrypted_ssh_key(text):
+            raise ParameterError(
+                "an SSH key with a passphrase cannot be used as an identity: use a copy without one "
+                "(ssh-keygen -p changes it), or an age identity (age-keygen makes one)"
+            ) from None
         raise ParameterError(
             "an identity cannot be read: expected the text of an age identity file (AGE-SECRET-KEY-1...) "
             "or of an SSH private key, not its path"
         ) from None
+
+
+def _is_encrypted_ssh_key(text: str) -> bool:
+    """Whether the text of an SSH private key says that a passphrase protects it."""
+    if "ENCRYPTED" in text:  # as PEM files say it
+        return True
+    body = "".join(line for line in text.splitlines() if not line.startswith("-----"))
+    try:
+        content = base64.b64decode(body)
+    except (binascii.Error, ValueError):
+        return False
+    return content.startswith(OPENSSH) and not content.startswith(OPENSSH + b"\0\0\0\4none")

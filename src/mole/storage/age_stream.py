@@ -72,7 +72,10 @@ class PieceReader(io.RawIOBase):
         nonce = file.read(NONCE)
         body = file.seek(0, os.SEEK_END) - self._start
         self._pieces = -(-body // (PIECE + TAG))
-        if body < TAG or 0 < body % (PIECE + TAG) < TAG:
+        rest = body % (PIECE + TAG)
+        if (
+            body < TAG or 0 < rest < TAG or (rest == TAG and self._pieces > 1)
+        ):  # only the first may be empty
             raise damaged(name)
         self._size, self._position = body - self._pieces * TAG, 0
         self._cipher = ChaCha20Poly1305(_derived(file_key, nonce, b"payload"))

@@ -5,22 +5,27 @@
 
 On a disk the operating system holds the lock, and lets go of it when its holder ends, however it ends.
 Behind a URL the lock is the file itself, written only where none is: a holder that was killed leaves it
-behind. The next one on the same machine sees that; on another machine its message says what to remove.
+behind. The next one on the same machine sees that; on another machine its message says what to remove. The
+same goes for disks on which the operating system locks nothing.
 """
 
+import errno
 import json
 import os
 import re
 import secrets
 import socket
+import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
 from mole.errors import DeliveryError
-from mole.storage.atomic import reason_of
+from mole.storage.atomic import private_folder, reason_of
 from mole.storage.locations import Location
 
 try:
@@ -31,9 +36,21 @@ except ImportError:  # Windows: the file itself is the lock there, too
 LOCK = "deliver.lock"
 MAX_BYTES = 1000
 TRIES = 100  # each meets another process that leaves at the same moment
+SETTLED = 1.0  # seconds after which whoever saw the same abandoned lock has removed it, or will not
+NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOLCK)
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _SINCE = re.compile(r"[0-9T:+-]{19,25}")
+_MACHINE = re.compile(r"[A-Za-z0-9:\[\] -]{0,100}")
 _ours: set[str] = set()
+
+
+def _machine() -> str:
+    """Which kernel and which numbering of processes this is, where Linux tells: containers share a name."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""
 
 
 @dataclass(frozen=True)
@@ -42,6 +59,7 @@ class Holder:
 
     Attributes:
         host, pid: which process on which machine.
+        machine: what tells it from others of that name, since it was started; empty where nothing does.
         since: when it began, in UTC.
         token: a random name for this one piece of work.
     """
@@ -50,6 +68,7 @@ class Holder:
     pid: int = field(default_factory=os.getpid)
     since: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     token: str = field(default_factory=lambda: secrets.token_hex(8))
+    machine: str = field(default_factory=_machine)
 
     def __str__(self) -> str:
         where = "" if self.host == socket.gethostname() else f" on {self.host}"
@@ -62,8 +81,13 @@ class Holder:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it was a process of this machine that has ended."""
-        if self.host != socket.gethostname():
+        """Whether it surely was a process of this machine that has ended.
+
+        Windows is never asked: the question would interrupt the process there.
+        """
+        if sys.platform == "win32" or (sys.platform == "linux" and not self.machine):
+            return False
+        if (self.host, self.machine) != (socket.gethostname(), _machine()):
             return False
         if self.pid == os.getpid():
             return self.token not in _ours
@@ -79,11 +103,15 @@ class Holder:
     def parse(cls, content: bytes) -> "Holder | None":
         """Whom a lock file names; None where it is none of ours."""
         try:
-            holder = cls(**json.loads(content))
-        except (ValueError, TypeError, RecursionError):
+            found = json.loads(content)
+        except (ValueError, RecursionError):
             return None
+        if not isinstance(found, dict) or found.keys() != {one.name for one in fields(cls)}:
+            return None
+        holder = cls(**found)
         is_ours = (
-            all(isinstance(text, str) for text in (holder.host, holder.since, holder.token))
+            all(isinstance(found[name], str) for name in ("host", "since", "token", "machine"))
+            and _MACHINE.fullmatch(holder.machine)
             and _HOST.fullmatch(holder.host)
             and _SINCE.fullmatch(holder.since)
             and type(holder.pid) is int
@@ -100,28 +128,49 @@ def folder_lock(folder: Path, label: str) -> Iterator[None]:
     """
     is_new = not folder.exists()
     path = folder / LOCK
-    if fcntl is None:
-        with remote_lock(Location.of(str(path), DeliveryError), label):
-            yield
-        return
     try:
-        descriptor = _acquire(path, label)
-    except OSError as error:
+        private_folder(folder)
+        descriptor = _acquire(path, label) if _can_lock(folder) else None
+    except (OSError, ValueError) as error:
         raise DeliveryError(f"{label} cannot be written: {reason_of(error)}") from None
     try:
-        yield
+        if descriptor is None:
+            with remote_lock(Location.of(str(path), DeliveryError), label):
+                yield
+        else:
+            yield
     finally:
-        path.unlink(missing_ok=True)
-        os.close(descriptor)
+        if descriptor is not None:
+            path.unlink(missing_ok=True)
+            os.close(descriptor)
         if is_new:
             with suppress(OSError):  # something lies there
                 folder.rmdir()
 
 
+def _can_lock(folder: Path) -> bool:
+    """Whether the operating system locks files there; some disks of other machines it does not.
+
+    That is tried on a file without a name: the lock file itself may be another's.
+    """
+    if fcntl is None:
+        return False
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:  # somebody has just removed the folder
+        return True
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            return False
+        raise
+    return True
+
+
 def _acquire(path: Path, label: str) -> int:
     """The lock file, opened and locked."""
     for _ in range(TRIES):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except FileNotFoundError:  # somebody has just removed the folder
@@ -179,8 +228,12 @@ def _take(file: Location, me: Holder, label: str) -> None:
         holder = None if found is None else Holder.parse(found)
         if found is not None and (holder is None or not holder.is_gone):
             raise _busy(label, holder, file.label)
-        file.remove()
-        file.create(me.content)
+        if found is not None:
+            if (now := _content(file)) != found:  # another one was quicker
+                raise _busy(label, None if now is None else Holder.parse(now), file.label)
+            file.remove()
+        if file.create(me.content):
+            time.sleep(SETTLED)
     found = _content(file)  # a file system that only looked first may have let in another one
     if found != me.content:
         raise _busy(label, None if found is None else Holder.parse(found), file.label)

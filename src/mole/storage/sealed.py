@@ -3,8 +3,9 @@
     store = SealedStore(open_store("delivery"), recipients=["age1..."], identities=["AGE-SECRET-KEY-1..."])
     store.write("manifest.json", b"{}")                      # delivery/manifest.json.age
 
-Clear content is in memory only: nothing of it is ever written to a disk, not even for a moment. Who has no
-identity sees the names of the files, their sizes and their number.
+Clear content is in memory only: this program writes none of it to a disk, not even for a moment. (The
+operating system may swap memory out: encrypt the swap.) Who has no identity sees the names of the files,
+their sizes and their number.
 """
 
 import io
@@ -26,6 +27,10 @@ from mole.storage.stores import Store
 
 SUFFIX = ".age"
 NOBODY, BROKEN = "No matching keys found", "decryption error"  # what pyrage says
+
+
+class ForAnotherError(DeliveryError):
+    """A file that none of the identities opens."""
 
 
 class SealedStore:
@@ -104,6 +109,9 @@ class SealedStore:
         return x25519_secrets(self.identities)
 
     def _seal(self, name: str, opened: Callable[[], IO[bytes]]) -> None:
+        if not self._secrets:
+            raise DeliveryError(f"{self.label} cannot be sealed with SSH keys alone: add an age identity")
+
         def write(path: Path) -> None:
             with opened() as clear, path.open("wb") as out:
                 encrypt_stream(clear, out, self._recipients, self._secrets[0])
@@ -125,7 +133,7 @@ class SealedStore:
         except pyrage.DecryptError as error:
             if keys and str(error) != NOBODY:
                 raise damaged(label) from None
-            raise DeliveryError(
+            raise ForAnotherError(
                 f"{label} is sealed for another: use the identity that it was made for"
             ) from None
         clear.seek(0)

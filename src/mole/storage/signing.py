@@ -22,7 +22,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
-from mole.errors import FileError, KeyFileError, MissingExtraError
+from mole.errors import FileError, KeyFileError
 from mole.storage.age import read_limited
 
 MAGIC, KIND = b"SSHSIG", b"ssh-ed25519"
@@ -66,12 +66,13 @@ class SigningKey:
                 secret = passphrase() if callable(passphrase) else passphrase
                 if secret is None:
                     raise KeyFileError(
-                        f"{path} is protected by a passphrase: load it with SigningKey.load"
+                        f"{path} is protected by a passphrase: use SigningKey.load(path, passphrase)"
                     ) from None
                 private = load_ssh_private_key(content, secret.encode())
         except UnsupportedAlgorithm:
-            raise MissingExtraError(
-                f"{path} is encrypted in a way that needs another package: pip install bcrypt"
+            raise KeyFileError(
+                f"{path} is of a kind, or encrypted in a way, that cannot be used here: make a key with "
+                "ssh-keygen -t ed25519"
             ) from None
         except (ValueError, TypeError):  # the latter for an empty passphrase
             raise KeyFileError(f"{path} is no OpenSSH private key, or the passphrase is wrong") from None
