@@ -9,7 +9,7 @@ The manifest is read once, when the delivery is opened; everything else when it 
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -35,10 +35,17 @@ UNFINISHED = "unfinished.json"
 
 @dataclass(frozen=True)
 class Delivery:
-    """A delivery in its place, and what its manifest says of it."""
+    """A delivery in its place, and what its manifest says of it.
+
+    Attributes:
+        store: where it lies.
+        manifest: what it holds.
+        opened_as: the bytes that the manifest was read from; None for a delivery that was made here.
+    """
 
     store: Store
     manifest: Manifest
+    opened_as: bytes | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def open(
@@ -61,7 +68,18 @@ class Delivery:
         if isinstance(store, LocalStore) and not store.folder.exists():
             raise DeliveryError(f"{store.label} is not there: give the folder of a delivery")
         store = _unsealed(store, identity)
-        return cls(store, Manifest.read(store))
+        content = Manifest.stored(store)
+        return cls(store, Manifest.parse(content, f"{store.label}/{MANIFEST}"), content)
+
+    @property
+    def manifest_bytes(self) -> bytes:
+        """The bytes that `manifest` stands for: what a signature has to sign, whatever lies there now."""
+        if self.opened_as is not None:
+            return self.opened_as
+        content, name = Manifest.stored(self.store), f"{self.label}/{MANIFEST}"
+        if Manifest.parse(content, name) != self.manifest:
+            raise DeliveryError(f"{name} is another than it was: open the delivery again")
+        return content
 
     @property
     def is_sealed(self) -> bool:
