@@ -144,7 +144,11 @@ class Delivery:
             yield file.read(self.manifest.input_shape, self.manifest.dtype)
 
     def first_rows(self, split: str, at_most: int) -> tuple[Array, list[str]]:
-        """The first rows of a split: morphed samples as float32, (n, *input_shape), and their ids."""
+        """The first rows of a split: morphed samples as float32, (n, *input_shape), and their ids.
+
+        Raises:
+            DeliveryError: if there are none.
+        """
         rows: list[Array] = []
         ids: list[str] = []
         for shard in self.shards(split):
@@ -153,6 +157,10 @@ class Delivery:
             ids += shard.row_ids[:wanted]
             if len(ids) >= at_most:
                 break
+        if not ids:
+            raise DeliveryError(
+                f"{self.label} has no rows in split '{shown(split)}': ask its sender for another"
+            )
         return roll(np.concatenate(rows), self.manifest.input_shape), ids
 
     def row_ids(self, split: str) -> list[str]:
@@ -164,7 +172,9 @@ class Delivery:
         columns = [file.labels() for file in self.shard_files(split)]
         found = [labels for labels in columns if labels is not None]
         if found and len(found) < len(columns):
-            raise DeliveryError(f"{self.label}: some shards of '{split}' have no labels: get it again")
+            raise DeliveryError(
+                f"{self.label}: some shards of '{shown(split)}' have no labels: get it again"
+            )
         return np.concatenate(found) if found else None
 
     def damaged(self, names: Sequence[str] | None = None) -> list[str]:
