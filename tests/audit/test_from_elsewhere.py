@@ -1,5 +1,7 @@
 """What attackers have from elsewhere: public images and their classes, images to ask about, other rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from mole.audit.from_delivery import subject_of_delivery
 from mole.audit.from_elsewhere import with_other, with_public
 from mole.audit.report import Level, Status
 from mole.audit.run import audit, audit_subject
-from mole.errors import DeliveryError, MoleWarning
+from mole.errors import DeliveryError, MoleWarning, SourceError
 from mole.exchange.delivery import Delivery
 from mole.provider.deliver import deliver
 from mole.sources.bundled import fashion_mnist
@@ -65,7 +67,7 @@ def test_without_public_images_the_headline_says_what_was_left_out(place):
     assert outsider.sentence.startswith("no attack we tried recognised images: 1 attack, on 3,000 images")
     assert "against a core of side q = 49, and no public images" in outsider.sentence
     assert "3 attacks could not be tried" in outsider.sentence
-    assert outsider.sentence.endswith("give other images of the same kind as `public` to try them")
+    assert outsider.sentence.endswith("give public images of the same kind to try them")
 
 
 def test_the_delivered_images_given_as_public_are_noticed(place):
@@ -96,6 +98,22 @@ def test_classes_are_matched_by_name(place, tmp_path):
         for name in ("plain", "turned")
     ]
     assert np.array_equal(*both)
+
+
+@pytest.mark.parametrize("label", [-1, 10])
+def test_a_public_label_without_a_name_is_refused(place, tmp_path, label):
+    """Numbers from the end of a list would call it the last class."""
+    folder, *_ = place
+    with np.load(folder / "public.npz") as arrays:
+        pixels, labels = arrays["x_train"][:50], arrays["y_train"][:50].astype(np.int64)
+    names = np.array([f"class {number}" for number in range(10)])
+    labels[7] = label
+    np.savez(tmp_path / "public.npz", x_train=pixels, y_train=labels, classes=names)
+    delivery = Delivery.open(folder / "delivery")
+    subject, public = subject_of_delivery(delivery), open_source(str(tmp_path / "public.npz"))
+    for classes in (tuple(names), tuple(names[::-1]), None):
+        with pytest.raises(SourceError, match=f"the public images have a label {label}, and names of 10"):
+            with_public(subject, replace(delivery.manifest, classes=classes), public)
 
 
 def test_candidates_are_half_delivered_and_half_not(place):

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 import mole
+from mole.attacks import cross_delivery, membership
+from mole.audit.from_delivery import subject_of_delivery
+from mole.audit.from_elsewhere import with_other, with_public
+from mole.audit.run import audit_subject
 from mole.errors import UnsupportedLayerError
+from mole.sources.opening import open_source
 
 SIDE = 80
 
@@ -29,6 +34,24 @@ def test_a_delivery_of_sound(tmp_path):
         tmp_path / "delivery", layer=sound_layer(), key=key, truth=tmp_path / "sounds.npz", budget=2
     )
     assert report.attacks
+
+
+def test_sound_beside_public_sound_and_another_delivery(tmp_path):
+    rng, key = np.random.default_rng(1), mole.MorphKey.generate((SIDE,), insecure_seed=bytes(32))
+    for name, count in (("sounds", 60), ("public", 80)):
+        np.savez(tmp_path / f"{name}.npz", x_train=rng.normal(size=(count, SIDE)).astype(np.float32))
+    first, other = (
+        mole.deliver(tmp_path / "sounds.npz", sound_layer(), key, tmp_path / name, dtype=dtype).delivery
+        for name, dtype in (("first", "float32"), ("other", "float16"))
+    )
+    subject = subject_of_delivery(first, key=key, layer=sound_layer())
+    subject = with_public(subject, first.manifest, open_source(str(tmp_path / "public.npz")))
+    subject = with_other(subject, first, other, key)
+    for samples in (subject.public, subject.candidates, subject.elsewhere, subject.truth.elsewhere):
+        assert samples.shape[1:] == (1, SIDE)
+    report = audit_subject(subject, attacks=[membership.ATTACK, cross_delivery.ATTACK])
+    assert report.attacks[0].score.membership > 0.9
+    assert report.attacks[1].score.linked > 0.95
 
 
 def test_there_is_no_channel_to_normalise():

@@ -141,7 +141,7 @@ def test_the_headline_says_what_to_give_where_there_were_no_public_images():
         report(Attacker.OUTSIDER, Status.PARTLY, components=(0.9,)),
     ):
         verdict = verdicts_of([tried, missing], bare)[0]
-        assert "give other images of the same kind as `public` to try them" in verdict.sentence
+        assert "give public images of the same kind to try them" in verdict.sentence
 
 
 def test_no_verdict_promises_anything():

@@ -71,11 +71,18 @@ def test_the_provider_needs_no_identity(place, tmp_path):
         assert np.array_equal(recovered["x_train"].transpose(0, 2, 3, 1), truth["x_train"])
 
 
+def test_the_identity_opens_the_other_delivery_of_an_audit_too(place, tmp_path):
+    arguments = ["--other", "d", *WITH, "--budget", 1, "--out", tmp_path / "audit"]
+    assert right("audit", "d", *arguments, cwd=place)["attacks"]
+
+
 def test_requests_are_sealed_too(place, tmp_path):
     arguments = ["data.npz", *KEY, "--recipient", RECIPIENT, "--sign", "provider", "--out", tmp_path / "r"]
     assert right("morph", *arguments, cwd=place)["sealed"] is True
     assert "manifest.json.sig.age" in sealed_files(tmp_path / "r")
-    assert right("verify", tmp_path / "r", *WITH, cwd=place)["signature"]["holds"]
+    signed = right("verify", tmp_path / "r", *WITH, cwd=place)["signature"]
+    assert signed["holds"] is None
+    assert signed["detail"].startswith("signed by SHA256:")
 
 
 @pytest.mark.parametrize(
@@ -101,8 +108,9 @@ def test_a_stranger_gets_one_sentence_and_leaves_nothing(place, command):
 def test_a_wrong_signer_fails(place):
     done = call("verify", "d", *WITH, "--signer", "other.pub", cwd=place)
     assert done.returncode == 1
-    assert "signature        WRONG: d/manifest.json.sig was made by SHA256:" in done.stdout
-    assert done.stderr == "mole: d is whole, but not proven to be its sender's: ask for it again\n"
+    assert "signature  WRONG: d/manifest.json.sig was made by SHA256:" in done.stdout
+    assert len(done.stdout.splitlines()) == 2  # no shard of it was parsed
+    assert done.stderr == "mole: d is not proven to be its sender's: ask for it again\n"
     done = call("verify", "d", *WITH, "--signer", "nowhere.pub", cwd=place)
     assert done.stderr == "mole: nowhere.pub cannot be read: No such file or directory\n"
 
@@ -136,7 +144,7 @@ def test_a_layer_is_signed_and_its_signer_asked_for(place, tmp_path):
     ):  # fmt: skip
         done = call(*command, *wrong, cwd=tmp_path)
         assert done.returncode == 1
-        assert "who is not the signer you expect" in done.stderr
+        assert "which is not the key you expect" in done.stderr
     assert files_in(tmp_path) == before
 
 

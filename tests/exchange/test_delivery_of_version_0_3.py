@@ -81,7 +81,7 @@ def both(request, tmp_path_factory) -> tuple[Path, Path]:
 @each_delivery
 def test_it_verifies(place, name):
     checks = right("verify", name, cwd=place)
-    assert set(checks) == {"manifest", "signature", "files", "rows", "augmented layer", "data"}
+    assert set(checks) == {"manifest", "files", "rows", "augmented layer", "data"}
     assert all(check["holds"] for check in checks.values())
 
 

@@ -26,7 +26,7 @@ def test_it_takes_a_delivery_its_address_or_its_store(source, tmp_path):
     folder = tmp_path / "out"
     made = deliver(source, make_layer(), make_key(), folder, **SMALL)
     checks = verify(made.delivery)
-    what = ["manifest", "signature", "files", "rows", "augmented layer", "data"]
+    what = ["manifest", "files", "rows", "augmented layer", "data"]
     assert [check.what for check in checks] == what
     assert all(check.holds for check in checks)
     for place in (folder, str(folder), LocalStore(folder), Delivery.open(folder)):
@@ -141,3 +141,17 @@ def test_a_manifest_with_an_unknown_number_type_is_refused(source, tmp_path):
     replace(delivery.manifest, dtype="int4").write(delivery.store)
     with pytest.raises(DeliveryError, match="does not follow the format"):
         verify(tmp_path / "out")
+
+
+def test_foreign_names_are_quoted_and_counted(source, tmp_path):
+    """The manifest's words, names of files and splits are the other side's."""
+    made = deliver(source, make_layer(), make_key(), tmp_path / "out", **SMALL).delivery
+    evil = "\x1b[2J" + "x" * 500
+    missing = {f"{evil}{number}": FileFacts(1, "0" * 64) for number in range(500)}
+    replace(made.manifest, tool=evil, files={**made.manifest.files, **missing}).write(made.store)
+    manifest, files = verify(tmp_path / "out")
+    for check in (manifest, files):
+        assert "\x1b" not in check.detail
+        assert "\\x1b[2Jxxx" in check.detail
+        assert len(check.detail) < 1000
+    assert files.detail.endswith("; and 492 more")

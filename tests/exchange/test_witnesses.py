@@ -216,7 +216,7 @@ def test_a_claimed_error_does_not_hide_another_key(source, tmp_path):
 def test_further_data_has_none(source, tmp_path):
     store = LocalStore(tmp_path / "d")
     deliver(source, make_layer(), make_key(), store, layer_dtype=None)
-    assert [check.what for check in verify(store)] == ["manifest", "signature", "files", "rows"]
+    assert [check.what for check in verify(store)] == ["manifest", "files", "rows"]
 
 
 def test_a_foreign_shard_in_an_unfinished_delivery_is_refused(source, tmp_path):

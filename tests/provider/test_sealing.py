@@ -55,7 +55,7 @@ def test_the_recipient_reads_everything(made):
     assert delivery.layer() is not None
     checks = mole.verify(made, identity=IDENTITY)
     assert [check.what for check in checks if not check.holds] == []
-    assert len(checks) == 6
+    assert len(checks) == 5
     assert delivery.damaged() == []
 
 

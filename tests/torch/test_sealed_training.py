@@ -1,6 +1,8 @@
 """A network learns the same from a sealed delivery as from an open one, byte for byte."""
 
+import copy
 import pickle
+from multiprocessing.context import set_spawning_popen
 
 import pytest
 import torch
@@ -46,11 +48,24 @@ def test_it_trains_to_the_same_numbers(setting, sealed, tmp_path):
 def test_workers_in_other_processes_open_it_too(setting, sealed):
     dataset = MorphedDataset(sealed, "train", identity=IDENTITY, cache_bytes=0)
     assert IDENTITY not in repr(dataset.delivery)
-    again = pickle.loads(pickle.dumps(dataset))
+    set_spawning_popen(object())  # as while a process is started afresh, and not by a fork
+    try:
+        again = pickle.loads(pickle.dumps(dataset))
+    finally:
+        set_spawning_popen(None)
     assert torch.equal(again[123][0], setting.train[123][0])
     batches = DataLoader(dataset, batch_size=200, num_workers=1)
     samples = torch.cat([batch for batch, _ in batches])
     assert torch.equal(samples, torch.stack([sample for sample, _ in setting.train]))
+
+
+def test_no_pickle_holds_the_identity(setting, sealed, tmp_path):
+    dataset = MorphedDataset(sealed, "train", identity=IDENTITY)
+    for write in (pickle.dumps, copy.deepcopy, lambda some: torch.save(some, tmp_path / "dataset.pt")):
+        with pytest.raises(DeliveryError, match="is sealed, and a pickle or a copy of its data set would"):
+            write(dataset)
+    assert all(IDENTITY.encode() not in file.read_bytes() for file in tmp_path.iterdir())
+    assert len(pickle.loads(pickle.dumps(MorphedDataset(setting.folder)))) == len(dataset)  # an open one
 
 
 def test_a_stranger_trains_on_nothing(sealed, tmp_path):

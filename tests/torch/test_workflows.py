@@ -88,8 +88,8 @@ def test_a_delivery_is_opened_once_and_its_manifest_read_once(setting, tmp_path,
         monkeypatch.setattr(
             owner, name, lambda *given, _original=original: calls.append("open") or _original(*given)
         )
-    read = Manifest.read
-    monkeypatch.setattr(Manifest, "read", lambda store: calls.append("manifest") or read(store))
+    read = Manifest.stored
+    monkeypatch.setattr(Manifest, "stored", lambda store: calls.append("manifest") or read(store))
     train_on(setting.folder, out=tmp_path / "model.safetensors", **SHORT)
     assert calls == ["open", "manifest"]
     calls.clear()

@@ -19,7 +19,6 @@ from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array, element_count, unroll
 
 FEWEST_BLANK = 3  # two equal rows are a duplicate
-KEPT = 0.1  # medians of lengths that differ by less: the core seems to keep them
 MOST_ROWS = 10_000
 MOST_ELEMENTS = 3072
 
@@ -71,8 +70,7 @@ def _weights(view: OutsiderView) -> Array:
     axes = (0, *range(2, view.public.ndim))
     black = np.broadcast_to(view.public.min(axis=axes, keepdims=True), view.public[:1].shape)
     weights = black.reshape(-1).astype(np.float64)
-    lengths = [np.median(np.linalg.norm(unroll(some), axis=1)) for some in (view.public, view.morphed)]
-    if abs(lengths[1] / max(float(lengths[0]), 1e-12) - 1) > KEPT:
+    if not view.keeps_lengths(at=(0.5,)):  # the blank ones pull at the other quartiles
         spread = np.cov(public.T)
         ridge = FLOOR * np.trace(spread) / len(spread)
         weights = np.linalg.solve(spread + ridge * np.eye(len(spread)), weights)

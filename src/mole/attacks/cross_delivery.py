@@ -1,7 +1,7 @@
 """Two deliveries under one key, or a delivery and requests: which rows are the same image?
 
 Morphing adds no randomness, so one image under one key is one row, whatever its id and whatever the core.
-Whoever has both, learns who was in the first study and is now in the second, and how labels changed.
+Whoever has both learns who was in the first study and is now in the second, and how labels changed.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     if view.elsewhere is None:
         raise NotApplicableError("no second delivery under the same key was given")
     rows, others = (unroll(some).astype(np.float32) for some in (view.morphed, view.elsewhere))
-    pairs = same_images(rows, others)
+    pairs = linked_rows(rows, others)
     return Finding(
         words=(
             f"{len(pairs)} of the {len(rows)} rows stand in the other delivery as well, among its "
@@ -33,10 +33,10 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     )
 
 
-def same_images(rows: Array, others: Array) -> Pairs:
+def linked_rows(rows: Array, others: Array) -> Pairs:
     """Each row that has its like among others, and which: (how many, 2).
 
-    >>> same_images(np.eye(3), np.eye(3)[[2, 0]] + 0.001).tolist()
+    >>> linked_rows(np.eye(3), np.eye(3)[[2, 0]] + 0.001).tolist()
     [[0, 1], [2, 0]]
     """
     found = []

@@ -11,9 +11,8 @@ from scipy.spatial import cKDTree
 from mole.attacks.moment_matching import match_moments
 from mole.attacks.tools.attack import Attack, Attacker, Finding
 from mole.attacks.tools.views import MissingInputError, OutsiderView
-from mole.scheme.shapes import Array, unroll
+from mole.scheme.shapes import Array
 
-KEPT = 0.1  # medians of lengths that differ by less: the core seems to keep them
 AT_ONCE = 512
 
 
@@ -23,7 +22,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
         raise MissingInputError(
             "there are no images of which to ask whether they are among the morphed ones"
         )
-    kept = view.public is not None and _keeps_lengths(view, view.public)
+    kept = view.keeps_lengths()
     likely = _by_length(view, view.candidates) if kept else _by_rotation(view, view.candidates, rng)
     how = "their lengths, which the core keeps" if kept else "the rotation that higher moments gave"
     return Finding(
@@ -34,15 +33,6 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
         membership=likely,
         facts={"candidates": len(view.candidates), "rows": len(view.morphed), "by lengths": kept},
     )
-
-
-def _keeps_lengths(view: OutsiderView, public: Array) -> bool:
-    """Whether rows are about as long, and lengths about as spread, as those of public images."""
-    ours, theirs = (
-        np.quantile(np.linalg.norm(unroll(some).astype(np.float64), axis=1), (0.25, 0.5, 0.75))
-        for some in (public, view.morphed)
-    )
-    return bool(np.abs(theirs / np.maximum(ours, 1e-12) - 1).max() < KEPT)
 
 
 def _by_length(view: OutsiderView, candidates: Array) -> Array:

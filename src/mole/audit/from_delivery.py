@@ -23,7 +23,7 @@ from mole.sources.source import Source
 
 MOST_ROWS, MOST_BYTES = 30_000, 1 << 28  # of morphed data that attacks are given, and of public images
 SAME, COMPARED = 0.9, 64  # the correlation above which a source's images are the delivery's, over so many
-DAMAGED = "{} is not as it was made, so this audit may be about something else: run `mole verify`."
+DAMAGED = "{} is not as it was made, so this audit may be about something else: get it again."
 OTHER_LAYER = (
     "The first layer given ({}) is not the one this delivery was made for ({}), so attacks by its "
     "developer were not tried."

@@ -12,7 +12,7 @@ from mole.attacks.tools.views import Labels
 from mole.audit.from_delivery import most_rows, preparation_of
 from mole.audit.scoring import Truth, same_images
 from mole.audit.subject import Subject
-from mole.errors import DeliveryError
+from mole.errors import DeliveryError, SourceError
 from mole.exchange.delivery import Delivery
 from mole.exchange.manifest import Manifest
 from mole.provider.keys import MorphKey
@@ -41,6 +41,7 @@ def with_public(subject: Subject, manifest: Manifest, public: Source) -> Subject
 def with_public_images(subject: Subject, images: Array, labels: Labels | None = None) -> Subject:
     """The same, with plain images in memory. Some of them are set aside, to ask about: `candidates`."""
     doubts = subject.warnings
+    images = images.reshape(len(images), *subject.input_shape)  # sound may come without its channel
     if subject.truth is None:
         return replace(subject, public=images, public_labels=labels)
     looked_for = min(COMPARED, len(subject.truth.plain))
@@ -91,7 +92,15 @@ def _numbered(
 
     A class that was not delivered gets a number of its own.
     """
-    if labels is None or names is None or delivered is None or tuple(names) == tuple(delivered):
+    if labels is None or names is None:
+        return labels
+    without = labels[(labels < 0) | (labels >= len(names))]
+    if len(without):
+        raise SourceError(
+            f"the public images have a label {without[0]}, and names of {len(names)} classes: give each "
+            "label a name, counted from 0, or leave the names out"
+        )
+    if delivered is None or tuple(names) == tuple(delivered):
         return labels
     known = {name: number for number, name in enumerate(delivered)}
     numbers = [known.get(name, len(delivered) + place) for place, name in enumerate(names)]

@@ -66,7 +66,7 @@ class Subject:
         axes = 0 if self.layer is None else len(self.layer.kernel)
         if not axes:
             return
-        for name in ("morphed", "public"):
+        for name in ("morphed", "public", "candidates", "elsewhere"):
             samples = getattr(self, name)
             if samples is not None:
                 object.__setattr__(self, name, _with_channels(samples, axes))
@@ -75,8 +75,11 @@ class Subject:
             if part is not None and len(part.input_shape) == axes:
                 object.__setattr__(self, name, replace(part, input_shape=(1, *part.input_shape)))
         if self.truth is not None:
-            plain = _with_channels(self.truth.plain, axes)
-            object.__setattr__(self, "truth", replace(self.truth, plain=plain))
+            known = {name: getattr(self.truth, name) for name in ("plain", "public", "elsewhere")}
+            given: dict[str, Any] = {
+                name: _with_channels(some, axes) for name, some in known.items() if some is not None
+            }
+            object.__setattr__(self, "truth", replace(self.truth, **given))
 
     @property
     def input_shape(self) -> Shape:

@@ -24,7 +24,7 @@ NOTHING_TO_DO = (
     "What was tried calls for no change; others may try more. Who must not see images should get none: "
     "encrypt the delivery for its developer."
 )
-NO_PUBLIC = "give other images of the same kind as `public` to try them"
+NO_PUBLIC = "give public images of the same kind to try them"
 
 
 def status_of(score: Score) -> Status:

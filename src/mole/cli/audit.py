@@ -88,7 +88,7 @@ def audit(
             found = opened_with(delivery, opened, identity)
             report = run.audit(
                 found, key=opened, layer=first, truth=original, public=public, other=other,
-                budget=budget, seed=seed, progress=progress,
+                identity=identity, budget=budget, seed=seed, progress=progress,
             )  # fmt: skip
         elif layer is not None:
             report = run.audit_setting(
@@ -97,8 +97,7 @@ def audit(
             )  # fmt: skip
         page = report.save(out)
     for verdict in report.verdicts:
-        sentence = verdict.sentence.replace("as `public`", "with --public")
-        say(f"{verdict.who}: {sentence}.", quiet=quiet)
+        say(f"{verdict.who}: {verdict.sentence}.", quiet=quiet)
     show(
         {
             "page": str(page),

@@ -44,7 +44,7 @@ def verify(
         show({c.what: f"{IN_A_WORD[c.holds]}: {c.detail}" for c in checks}, as_json=False)
     wrong = [check.what for check in checks if check.holds is False]
     if wrong == ["signature"]:
-        raise DeliveryError(f"{delivery} is whole, but not proven to be its sender's: ask for it again")
+        raise DeliveryError(f"{delivery} is not proven to be its sender's: ask for it again")
     if wrong:
         raise DeliveryError(f"{delivery} is not as it was made: get it again")
 

@@ -31,7 +31,7 @@ from mole.cli.terminal import (
 )
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import Dtype
-from mole.exchange.signatures import check_layer
+from mole.exchange.signatures import load_signed_layer
 from mole.foreign_text import listed
 from mole.progress import Progress
 from mole.provider import deliver as library
@@ -181,9 +181,7 @@ def morph(
 
 def _signed_layer(layer: Path, signer: Path | None) -> FirstLayer:
     """The developer's first layer, by the signer that is asked for."""
-    if signer is not None:
-        check_layer(layer, signer)
-    return load_first_layer(layer)
+    return load_first_layer(layer) if signer is None else load_signed_layer(layer, signer)[0]
 
 
 @contextmanager

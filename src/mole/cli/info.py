@@ -54,7 +54,7 @@ def _delivery_facts(delivery: Delivery) -> dict[str, Any]:
     return {
         "what": "delivery",
         "sealed": delivery.is_sealed,
-        "signature": check_delivery(delivery.store),
+        "signature": check_delivery(delivery),
         "rows": {name: facts.rows for name, facts in manifest.splits.items()},
         "classes": manifest.classes,
         "columns": manifest.columns,

@@ -19,7 +19,7 @@ from mole.cli.options import (
 from mole.cli.terminal import CallError, check_folder, progress_bar, read_passphrase_file, say, show
 from mole.errors import KeyFileError
 from mole.exchange.layer_files import load_first_layer
-from mole.exchange.signatures import check_layer
+from mole.exchange.signatures import load_signed_layer
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import check_passphrase, whitening_path
 from mole.provider.ledger import keygen_warnings
@@ -57,9 +57,7 @@ def keygen(
     """Make a key. It stays with you: whoever has it can undo the morphing. A key is never overwritten."""
     kind: CoreKind = core or ("orthogonal" if data is None else "whitened")
     _check_call(kind, data, mode, resize)
-    if layer_signer is not None:
-        check_layer(layer, layer_signer)
-    first = load_first_layer(layer)
+    first = load_first_layer(layer) if layer_signer is None else load_signed_layer(layer, layer_signer)[0]
     _check_place(out, kind)
     warnings = keygen_warnings(out, first.fingerprint)
     passphrase = None if recipient else _new_passphrase(out, passphrase_file)

@@ -18,8 +18,7 @@ from mole.cli.options import (
 )
 from mole.cli.terminal import check_output, say, show
 from mole.errors import FileError
-from mole.exchange.layer_files import load_first_layer
-from mole.exchange.signatures import check_layer
+from mole.exchange.signatures import load_signed_layer
 from mole.provider.review import Review, contact_sheet, review_layer
 from mole.scheme.shapes import Array
 from mole.sources.opening import open_source
@@ -43,8 +42,7 @@ def review(
 ) -> None:
     """Show what a layer's features give away, before you augment it. Nothing leaves your machine."""
     check_output(out, force=force)
-    signature = check_layer(layer, layer_signer)
-    first = load_first_layer(layer)
+    first, signature = load_signed_layer(layer, layer_signer)
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
     plain = preparation.samples(open_source(data), samples)
     found = review_layer(first, plain)

@@ -85,7 +85,7 @@ def read_checkpoint(path: Path) -> StoredCheckpoint:
             raise
         metadata = {}
     if metadata.get("format") != CHECKPOINT:
-        raise FileError(f"{path} is no checkpoint: give a file that mole train or save_checkpoint wrote")
+        raise FileError(f"{path} is no checkpoint: give a file that training wrote")
     if metadata.get("version") != VERSION:
         raise FileError(f"{path} was written by another version: upgrade morphed-learning")
     state, metadata = load_checked(path)

@@ -9,7 +9,7 @@ The manifest is read once, when the delivery is opened; everything else when it 
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -35,10 +35,17 @@ UNFINISHED = "unfinished.json"
 
 @dataclass(frozen=True)
 class Delivery:
-    """A delivery in its place, and what its manifest says of it."""
+    """A delivery in its place, and what its manifest says of it.
+
+    Attributes:
+        store: where it lies.
+        manifest: what it holds.
+        opened_as: the bytes that the manifest was read from; None for a delivery that was made here.
+    """
 
     store: Store
     manifest: Manifest
+    opened_as: bytes | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def open(
@@ -61,7 +68,18 @@ class Delivery:
         if isinstance(store, LocalStore) and not store.folder.exists():
             raise DeliveryError(f"{store.label} is not there: give the folder of a delivery")
         store = _unsealed(store, identity)
-        return cls(store, Manifest.read(store))
+        content = Manifest.stored(store)
+        return cls(store, Manifest.parse(content, f"{store.label}/{MANIFEST}"), content)
+
+    @property
+    def manifest_bytes(self) -> bytes:
+        """The bytes that `manifest` stands for: what a signature has to sign, whatever lies there now."""
+        if self.opened_as is not None:
+            return self.opened_as
+        content, name = Manifest.stored(self.store), f"{self.label}/{MANIFEST}"
+        if Manifest.parse(content, name) != self.manifest:
+            raise DeliveryError(f"{name} is another than it was: open the delivery again")
+        return content
 
     @property
     def is_sealed(self) -> bool:
@@ -126,7 +144,11 @@ class Delivery:
             yield file.read(self.manifest.input_shape, self.manifest.dtype)
 
     def first_rows(self, split: str, at_most: int) -> tuple[Array, list[str]]:
-        """The first rows of a split: morphed samples as float32, (n, *input_shape), and their ids."""
+        """The first rows of a split: morphed samples as float32, (n, *input_shape), and their ids.
+
+        Raises:
+            DeliveryError: if there are none.
+        """
         rows: list[Array] = []
         ids: list[str] = []
         for shard in self.shards(split):
@@ -135,6 +157,10 @@ class Delivery:
             ids += shard.row_ids[:wanted]
             if len(ids) >= at_most:
                 break
+        if not ids:
+            raise DeliveryError(
+                f"{self.label} has no rows in split '{shown(split)}': ask its sender for another"
+            )
         return roll(np.concatenate(rows), self.manifest.input_shape), ids
 
     def row_ids(self, split: str) -> list[str]:
@@ -146,7 +172,9 @@ class Delivery:
         columns = [file.labels() for file in self.shard_files(split)]
         found = [labels for labels in columns if labels is not None]
         if found and len(found) < len(columns):
-            raise DeliveryError(f"{self.label}: some shards of '{split}' have no labels: get it again")
+            raise DeliveryError(
+                f"{self.label}: some shards of '{shown(split)}' have no labels: get it again"
+            )
         return np.concatenate(found) if found else None
 
     def damaged(self, names: Sequence[str] | None = None) -> list[str]:

@@ -58,7 +58,7 @@ def load(path: str | PathLike[str] | StoredFile) -> FirstLayer | AugmentedLayer:
         ) from None
 
 
-def load_first_layer(path: str | PathLike[str] | FirstLayer) -> FirstLayer:
+def load_first_layer(path: str | PathLike[str] | StoredFile | FirstLayer) -> FirstLayer:
     """Read a first layer; one that is read already stays as it is.
 
     Raises:

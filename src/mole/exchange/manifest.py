@@ -142,10 +142,18 @@ class Manifest:
     @classmethod
     def read(cls, store: Store) -> "Manifest":
         """Read it from a delivery; an error if it is missing, damaged, or from a newer version."""
-        name = f"{store.label}/{NAME}"
+        return cls.parse(cls.stored(store), f"{store.label}/{NAME}")
+
+    @staticmethod
+    def stored(store: Store) -> bytes:
+        """The bytes of its file, unchecked; an error if it is missing."""
         if NAME not in store.names():
             raise DeliveryError(f"{store.label} has no {NAME}: it is no delivery, or it is unfinished")
-        text = read_at_most(store, NAME, MAX_JSON_BYTES)
+        return read_at_most(store, NAME, MAX_JSON_BYTES)
+
+    @classmethod
+    def parse(cls, text: bytes, name: str) -> "Manifest":
+        """Undo `write`, from the bytes of a file of that name."""
         try:
             fields = parse_json(text)
             form, version = fields.value("format"), fields.value("version")

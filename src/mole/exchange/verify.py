@@ -7,7 +7,8 @@ How far off features may be is for this program to say: what a delivery claims c
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from mole.exchange.probes import (
 )
 from mole.exchange.shards import Shard
 from mole.exchange.signatures import SIGNATURE, check_delivery
+from mole.foreign_text import AT_MOST, listed, shown
 from mole.progress import Progress, no_progress
 from mole.scheme.augmented import AugmentedLayer
 from mole.storage.identities import Identity
@@ -60,7 +62,8 @@ def verify(
         delivery: an opened delivery, or its folder, URL or store.
         identity: what opens a sealed delivery: see `Delivery.open`.
         signer: whose signature it has to carry: a public key of OpenSSH's, its file, or a file of allowed
-            signers; without one it is told who signed it, if anybody did.
+            signers. Without one a signature is told of, and whether it is of this delivery; whether it is
+            the sender's remains not checked. Where nothing is signed and no signer given, nothing is said.
         progress: called with the bytes that were checked and all of them.
 
     Raises:
@@ -68,8 +71,11 @@ def verify(
     """
     opened = Delivery.open(delivery, identity=identity)
     manifest = opened.manifest
-    checks = [Check("manifest", True, f"{manifest.rows} rows, made by {manifest.tool}")]
-    checks.append(_checked("signature", lambda: (True, check_delivery(opened.store, signer))))
+    checks = [Check("manifest", True, f"{manifest.rows} rows, made by '{shown(manifest.tool)}'")]
+    if signer is not None or SIGNATURE in opened.store.names():
+        checks.append(_checked("signature", lambda: _signature(opened, signer)))
+    if checks[-1].holds is False:
+        return checks  # what is not its sender's is not parsed
     checks.append(_checked("files", lambda: _files(opened, progress)))
     if not checks[-1].holds:
         return checks  # what is damaged needs no further reading
@@ -95,20 +101,27 @@ def _checked(what: str, work: Callable[[], Answer]) -> Check:
         return Check(what, False, str(error))
 
 
+def _signature(delivery: Delivery, signer: str | os.PathLike[str] | None) -> Answer:
+    told = check_delivery(delivery, signer)
+    if signer is None:
+        return None, f"{told}; give the signer you expect to check that it is this one"
+    return True, told
+
+
 def _files(delivery: Delivery, progress: Progress) -> Answer:
     store, files = delivery.store, delivery.manifest.files
     names = store.names() - {MANIFEST, SIGNATURE, UNFINISHED}
-    problems = [f"{name} is missing" for name in sorted(set(files) - names)]
-    problems += [f"{name} does not belong here" for name in sorted(names - set(files))]
+    problems = [f"{shown(name)} is missing" for name in sorted(set(files) - names)]
+    problems += [f"{shown(name)} does not belong here" for name in sorted(names - set(files))]
     total = sum(facts.bytes for facts in files.values())
     done = 0
     for name, facts in files.items():
         if name in names and digest_of(store, name) != (facts.sha256, facts.bytes):
-            problems.append(f"{name} is damaged")
+            problems.append(f"{shown(name)} is damaged")
         done += facts.bytes
         progress(done, total)
     if problems:
-        return False, "; ".join(problems)
+        return False, _told(problems)
     return True, f"{len(files)} files, {total / 1e6:.1f} MB, every checksum right"
 
 
@@ -134,12 +147,19 @@ def _rows(delivery: Delivery, wanted: dict[int, str], seen: _Seen) -> Answer:
             if not np.count_nonzero(shard.values):  # silent about a NaN, which is told of below
                 seen.blank.add(number)
             number += 1
-            problems += [f"split '{split}' has {problem}" for problem in _problems(shard, delivery)]
+            named = f"split '{shown(split)}' has"
+            problems += [f"{named} {problem}" for problem in _problems(shard, delivery)]
         if rows != facts.rows or len(ids) != rows:
-            problems.append(f"split '{split}' has {rows} rows, {len(ids)} of them different")
+            problems.append(f"split '{shown(split)}' has {rows} rows, {len(ids)} of them different")
     if problems:
-        return False, "; ".join(dict.fromkeys(problems))
-    return True, ", ".join(f"{facts.rows} {split}" for split, facts in delivery.manifest.splits.items())
+        return False, _told(dict.fromkeys(problems))
+    return True, listed(f"{facts.rows} {split}" for split, facts in delivery.manifest.splits.items())
+
+
+def _told(problems: Collection[str]) -> str:
+    """Problems in one line, the first few of them; foreign names in them are fit to be shown already."""
+    few = "; ".join(islice(problems, AT_MOST))
+    return few if len(problems) <= AT_MOST else f"{few}; and {len(problems) - AT_MOST} more"
 
 
 def _problems(shard: Shard, delivery: Delivery) -> list[str]:
@@ -192,7 +212,7 @@ class _Fit(NamedTuple):
         names = self.delivery.shard_names()
         misfits = self._misfits(seen.witnessed)
         if misfits:
-            named = ", ".join(names[number] for number in misfits)
+            named = listed(names[number] for number in misfits)
             return False, f"{named}: not made with the key of the augmented layer"
         fitting = set(self.witnesses.shards.tolist())
         unknown = [name for number, name in enumerate(names) if number not in fitting | seen.blank]
@@ -203,7 +223,7 @@ class _Fit(NamedTuple):
         if blank:
             told += f"; {blank} hold zeros alone, which any layer fits"
         if unknown:
-            first = unknown[0] + (f" and {len(unknown) - 1} more" if len(unknown) > 1 else "")
+            first = shown(unknown[0]) + (f" and {len(unknown) - 1} more" if len(unknown) > 1 else "")
             return None, f"{told}; nothing shows whether the layer fits {first}"
         return True, told
 

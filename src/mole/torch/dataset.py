@@ -69,7 +69,8 @@ class MorphedDataset(Dataset[Item]):
     shards stay in memory, so a delivery may be larger than memory. Use `sampler=dataset.sampler(seed=...)`
     rather than `shuffle=True`: where a split exceeds `cache_bytes`, a shuffle across all shards would
     read a whole shard for nearly every row. Batches are fetched in one go. Each worker of a `DataLoader`
-    opens the files itself and keeps its own shards in memory.
+    opens the files itself and keeps its own shards in memory. The data set of a sealed delivery cannot be
+    pickled or copied otherwise: the pickle would hold the identity.
 
     Checksums are not checked here: that is what `mole verify` is for, once.
 

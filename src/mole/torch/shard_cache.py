@@ -2,11 +2,13 @@
 
 import os
 from collections import OrderedDict
+from multiprocessing.context import get_spawning_popen
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from mole.errors import DeliveryError
 from mole.exchange.delivery import Delivery
 from mole.exchange.manifest import Manifest
 from mole.scheme.shapes import element_count
@@ -24,7 +26,9 @@ class Rows(NamedTuple):
 class ShardCache:
     """Shards by number, as many of them in memory as fit; shards are alike in size.
 
-    It can be sent to other processes: each opens the files itself and keeps its own shards in memory.
+    It can be sent to other processes: each opens the files itself and keeps its own shards in memory. That
+    of a sealed delivery goes to processes that are being started, and into no other pickle: it would hold
+    the identity, wherever that was read from.
 
     Attributes:
         row_counts: rows of each shard, from the ends of the files.
@@ -54,7 +58,16 @@ class ShardCache:
         return self._kept[index]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but open connections and the shards in memory."""
+        """Everything but open connections and the shards in memory.
+
+        Raises:
+            DeliveryError: if the delivery is sealed, and this is not for a process that is being started.
+        """
+        if self._delivery.is_sealed and get_spawning_popen() is None:
+            raise DeliveryError(
+                f"{self._delivery.label} is sealed, and a pickle or a copy of its data set would hold the "
+                "identity: make the data set anew where it is needed"
+            )
         state = {name: value for name, value in self.__dict__.items() if name != "_kept"}
         return {**state, "_delivery": _address(self._delivery)}
 

@@ -9,6 +9,7 @@ and this part of the package cannot import the one that holds keys.
           InjectingView     also some plain images whose morphed rows it knows
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -19,9 +20,10 @@ from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.geometry import LayerGeometry as LayerGeometry  # noqa: PLC0414  (a part of views)
 from mole.scheme.layouts import LAYOUTS, Indices, Layout
-from mole.scheme.shapes import Array, Shape, block_size
+from mole.scheme.shapes import Array, Shape, block_size, unroll
 
 Labels = npt.NDArray[np.int64]
+KEPT = 0.1  # lengths that differ by less, as a share: the core seems to keep them
 
 
 class NotApplicableError(MoleError):
@@ -91,6 +93,16 @@ class OutsiderView:
                 "its blocks lie"
             )
         return Layout.of(self.layout, self.input_shape, self.kappa)
+
+    def keeps_lengths(self, at: Sequence[float] = (0.25, 0.5, 0.75)) -> bool:
+        """Whether the core seems to keep lengths: these quantiles are about those of public images."""
+        if self.public is None:
+            return False
+        public, morphed = (
+            np.quantile(np.linalg.norm(unroll(some).astype(np.float64), axis=1), at)
+            for some in (self.public, self.morphed)
+        )
+        return bool(np.abs(morphed / np.maximum(public, 1e-12) - 1).max() < KEPT)
 
     def to_blocks(self, samples: Array) -> Array:
         """Samples as blocks, in at least 32 bits: (n, *input_shape) to (n, kappa, q)."""
