@@ -125,6 +125,15 @@ def test_a_lock_of_somebody_else_stays_and_the_message_says_what_to_remove(conte
     assert store.read(LOCK) == content
 
 
+def test_who_has_just_locked_is_waited_for_to_say_its_name(tmp_path, monkeypatch):
+    path = tmp_path / LOCK
+    with path.open("w+b", buffering=0) as file:
+        locks.fcntl.flock(file, locks.fcntl.LOCK_EX)
+        monkeypatch.setattr(locks.time, "sleep", lambda _: file.write(Holder(pid=7).content))
+        with pytest.raises(DeliveryError, match="is being written by process 7, since"):
+            LocalStore(tmp_path).locked().__enter__()
+
+
 def test_whatever_an_old_lock_file_on_a_disk_holds_it_locks_nothing(tmp_path):
     (tmp_path / LOCK).write_bytes(b"\xff" * 2000)
     with LocalStore(tmp_path).locked():

@@ -169,6 +169,7 @@ def _can_lock(folder: Path) -> bool:
 
 def _acquire(path: Path, label: str) -> int:
     """The lock file, opened and locked."""
+    content = Holder().content
     for _ in range(TRIES):
         private_folder(path.parent)
         try:
@@ -179,10 +180,10 @@ def _acquire(path: Path, label: str) -> int:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_still_there(path, descriptor):
                 os.truncate(descriptor, 0)
-                os.write(descriptor, Holder().content)
+                os.write(descriptor, content)
                 return descriptor
         except BlockingIOError:
-            holder = Holder.parse(os.pread(descriptor, MAX_BYTES, 0))
+            holder = _named_in(descriptor)
             os.close(descriptor)
             raise _busy(label, holder) from None
         except BaseException:
@@ -190,6 +191,15 @@ def _acquire(path: Path, label: str) -> int:
             raise
         os.close(descriptor)
     raise _busy(label, None)
+
+
+def _named_in(descriptor: int) -> Holder | None:
+    """Who holds a locked file; whoever has just locked it is about to write that."""
+    for _ in range(TRIES):
+        if found := Holder.parse(os.pread(descriptor, MAX_BYTES, 0)):
+            return found
+        time.sleep(0.01)
+    return None
 
 
 def _is_still_there(path: Path, descriptor: int) -> bool:
