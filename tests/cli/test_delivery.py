@@ -89,6 +89,13 @@ def test_requests_carry_no_labels_and_no_names(place, photos, tmp_path):
     assert all(check["holds"] for check in right("verify", tmp_path / "requests", cwd=place).values())
 
 
+def test_what_it_means_is_said_in_lines(place, photos, tmp_path):
+    done = call("deliver", photos, *OPENED, "--out", tmp_path / "out", cwd=place)
+    assert done.returncode == 0
+    assert "\\n" not in done.stderr
+    assert "\nWhat the receiver can also do, by trying: get your images back." in done.stderr
+
+
 def test_names_of_classes_are_listed_before_anything_is_written(place, photos, tmp_path):
     told = "mole: the names of 2 classes leave: healthy, rare-disease; with --no-class-names"
     done = call("deliver", photos, *OPENED, "--out", tmp_path / "no" / "\0", cwd=place)

@@ -136,7 +136,8 @@ def deliver(
             allow_copying_layer=allow_copying_layer, progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
-    say(SEALED if made.delivery.is_sealed else WHAT_IT_MEANS, quiet=quiet)
+    for line in (SEALED if made.delivery.is_sealed else WHAT_IT_MEANS).splitlines():
+        say(line, quiet=quiet)
     if made.has_labels:
         classes = made.delivery.manifest.classes
         names = f", and the names of {len(classes)} classes: {KEEP_NAMES}" if classes else ""
