@@ -60,12 +60,12 @@ def main() -> int:
         delivery = make_delivery(Path(folder))
         for process in busy:
             process.start()
-        codes = Counter(
-            subprocess.run(
-                [MOLE, "verify", delivery, "--quiet"], capture_output=True, check=False
-            ).returncode
-            for _ in range(arguments.runs)
-        )
+        codes: Counter[int] = Counter()
+        for run in range(1, arguments.runs + 1):
+            command = [MOLE, "verify", delivery, "--quiet"]
+            codes[subprocess.run(command, capture_output=True, check=False).returncode] += 1
+            if run % 20 == 0:
+                sys.stderr.write(f"{run} runs, by exit code: {dict(codes)}\n")
     for process in busy:
         process.terminate()
     minutes = (time.monotonic() - started) / 60
