@@ -95,6 +95,7 @@ def overlapping(core: str, seed: int, *, kappa: int, shared: int) -> Measured:
         "found": measured.linked or 0.0,
         "wrong": wrong_links(found, plain, public),
         "others picked out": measured.reidentified or 0.0,  # of the first 256, none of which is public
+        # Over the standard deviation; 1 where nothing was rebuilt.
         "error of others": 1.0 if measured.rmse is None else measured.rmse,
     }
 
