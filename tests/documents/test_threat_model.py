@@ -60,7 +60,8 @@ def test_the_words_about_higher_moments_are_the_benchmarks():
         what: f"{100 * share:.1f} %" for (q, n, what), share in PICKED.items() if (q, n) == (256, 30_000)
     }
     for sentence in (
-        f"labels alone pick out {last['labels alone']}, and shuffled labels {last['labels alone, shuffled']}.",
+        f"labels alone pick out {last['labels alone']}, and shuffled labels",
+        f"shuffled labels {last['labels alone, shuffled']}.",
         f"the labels shuffled it is {last['labels shuffled']}.",
         f"Fashion-MNIST as public images it is {last['public images of another kind']}.",
     ):

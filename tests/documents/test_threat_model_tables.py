@@ -1,5 +1,6 @@
 """Two tables of docs/threat-model.md say what was measured: outsiders, and layers that copy pixels."""
 
+import importlib
 import json
 import statistics
 from collections.abc import Callable
@@ -174,3 +175,36 @@ def test_honest_layers_pass_and_planted_copies_do_not():
         elif "Conv1d" not in one["layer"]:
             assert not one["refused"], one
             assert one["one kernel"] < ALONE
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    """Imports a benchmark by its name."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module
+
+
+@pytest.mark.parametrize(
+    ("attack", "tried"),
+    [
+        ("overlap", WHOLE),
+        ("cross-delivery", {"same_key": True}),
+        ("membership", {"by": "lengths", "labels": False, "delivered": True}),
+        ("blank-images", {"border": True}),
+    ],
+)
+@pytest.mark.parametrize("core", ["orthogonal", "whitened"])
+def test_the_first_key_still_gives_the_outsider_as_much(benchmark, attack, tried, core):
+    outsider = benchmark("outsider")
+    (measure,) = [how for name, how, setting in outsider.SETTINGS if (name, setting) == (attack, tried)]
+    for figure, value in measure(core, 0, **tried).items():
+        assert value == pytest.approx(measured(attack, figure, core, **tried)[0], abs=0.02), figure
+
+
+def test_filters_and_planted_copies_still_have_these_shares(benchmark):
+    copying = benchmark("copying")
+    committed = {one["layer"]: one for one in COPYING}
+    for name, weight in (copying.filters() | copying.planted()).items():
+        assert copying.measured(name, [copying.layer_of(weight)]) == pytest.approx(
+            committed[name], abs=1e-3
+        )
