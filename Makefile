@@ -52,6 +52,8 @@ benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
 	$(BIN)/python benchmarks/numerics.py $(if $(IMAGES),--images $(IMAGES))
 	$(BIN)/python benchmarks/attacks.py $(if $(IMAGES),--images $(IMAGES))
 	$(if $(IMAGES),$(BIN)/python benchmarks/moment_matching.py --images $(IMAGES))
+	$(BIN)/python benchmarks/outsider.py
+	$(if $(WEIGHTS),$(BIN)/python benchmarks/copying.py --weights $(WEIGHTS))
 	$(BIN)/python benchmarks/ica.py $(if $(IMAGES),--images $(IMAGES))
 	$(BIN)/python benchmarks/deliver.py $(if $(IMAGES),--images $(IMAGES))
 	rm -rf mole-demo

@@ -23,7 +23,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
             "there are no images of which to ask whether they are among the morphed ones"
         )
     kept = view.keeps_lengths()
-    likely = _by_length(view, view.candidates) if kept else _by_rotation(view, view.candidates, rng)
+    likely = by_length(view, view.candidates) if kept else by_rotation(view, view.candidates, rng)
     how = "their lengths, which the core keeps" if kept else "the rotation that higher moments gave"
     return Finding(
         words=(
@@ -35,7 +35,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     )
 
 
-def _by_length(view: OutsiderView, candidates: Array) -> Array:
+def by_length(view: OutsiderView, candidates: Array) -> Array:
     """How near the nearest row of like lengths is, the nearest largest."""
     ours, theirs = (
         np.linalg.norm(view.to_blocks(some), axis=2).astype(np.float64)
@@ -45,7 +45,7 @@ def _by_length(view: OutsiderView, candidates: Array) -> Array:
     return apart
 
 
-def _by_rotation(view: OutsiderView, candidates: Array, rng: np.random.Generator) -> Array:
+def by_rotation(view: OutsiderView, candidates: Array, rng: np.random.Generator) -> Array:
     """How much more a candidate is like its nearest row, as rebuilt, than like the next."""
     found = match_moments(view, rng)
     wanted, likeness = _standardised(view.to_blocks(candidates)), []

@@ -70,7 +70,7 @@ class Copies(NamedTuple):
 
 def copies_of(layer: FirstLayer) -> Copies:
     """Which channels, or pairs of them, copy pixels."""
-    kernels = _kernels(layer)
+    kernels = unit_kernels(layer)
     alone = np.square(kernels).sum(axis=2).max(axis=1) >= ALONE
     others = np.flatnonzero(~alone & kernels.any(axis=(1, 2)))
     numbers = kernels.shape[1] * (layer.weight.shape[1] if layer.kernel else kernels.shape[2])
@@ -84,7 +84,7 @@ def copies_of(layer: FirstLayer) -> Copies:
         if tried > max(MOST_PAIRS, PAIRS_AND_PLACES // kernels.shape[1]):
             not_looked_at = f"all pairs of its channels, of which more than {MOST_PAIRS} are alike"
             break
-        shares = _pair_shares(kernels[others[one]], kernels[others[other]])
+        shares = pair_shares(kernels[others[one]], kernels[others[other]])
         found += [(int(others[one[at]]), int(others[other[at]])) for at in np.flatnonzero(shares >= enough)]
     return Copies(tuple(np.flatnonzero(alone).tolist()), tuple(found), not_looked_at)
 
@@ -103,7 +103,7 @@ def refuse_copying(layer: FirstLayer, name: str = "the first layer") -> None:
     )
 
 
-def _kernels(layer: FirstLayer) -> Array:
+def unit_kernels(layer: FirstLayer) -> Array:
     """Kernels of length 1, (channels, places, colours); a kernel of zeros stays one."""
     colours = layer.input_channels
     if not layer.kernel:  # a Linear layer's elements are colours and places, where the sample is an image
@@ -160,7 +160,7 @@ def _alike(kernels: Array) -> Iterator[tuple[Indices, Indices]]:
         yield one + start, other + start
 
 
-def _pair_shares(one: Array, other: Array) -> Array:
+def pair_shares(one: Array, other: Array) -> Array:
     """The largest share at one place that a combination of two kernels has.
 
     Pairs of kernels, (pairs, places, colours) each, to (pairs,). It is the larger eigenvalue of the 2x2
