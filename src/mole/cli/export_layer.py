@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from mole.cli.options import ClassesOption, ForceOption, JsonOption, SignOption, parse_shape
-from mole.cli.terminal import CallError, check_output, show, signing_key
+from mole.cli.terminal import CallError, check_input, check_output, show, signing_key
 from mole.exchange.layer_files import save
 from mole.exchange.signatures import SUFFIX, sign_layer
 from mole.scheme.first_layer import FirstLayer
@@ -57,6 +57,7 @@ def export_layer(
     is_file = Path(model).suffix.lower() in (".safetensors", ".pt", ".pth")
     _check_call(is_file, {"--tensor": tensor, "--stride": stride, "--padding": padding}, weights)
     check_output(out, force=force)
+    check_input(Path(model) if is_file else weights)
     signing = signing_key(sign)
     signature = Path(f"{out}{SUFFIX}")
     check_output(signature, force=force)  # that of another layer would be removed

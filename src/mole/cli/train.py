@@ -64,7 +64,8 @@ def train(
     """Train a network on a delivery, with the augmented layer in the place of its first layer.
 
     Each finished epoch is kept beside the checkpoint: call again to resume interrupted work, or with more
-    epochs to go on with a finished training. The test split is scored once, at the end.
+    epochs to go on with a finished training. The validation split is scored after each epoch, and the test
+    split once, at the end; the accuracy on the training split is counted while the network learns.
     """
     check_output(out, force=force or is_checkpoint(out))  # a training of fewer epochs can go on
     scores: dict[str, Evaluation] = {}
