@@ -327,7 +327,7 @@ MISTAKES = {
             (["delivery", *SMALL, "--device", "toaster"], "device 'toaster' cannot be used here"),
             (
                 ["delivery", *SMALL, "--epochs", 1, "--out", "model.safetensors"],
-                "model.safetensors exists already, and has 1 epochs, which more can be added to: choose",
+                "model.safetensors exists already, with 1 epoch: ask for more, choose another name, or",
             ),
             (
                 ["delivery", *SMALL, "--seed", 5, "--out", "model.safetensors"],

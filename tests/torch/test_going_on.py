@@ -124,15 +124,30 @@ def test_added_epochs_resume_after_an_interruption(place, tmp_path):
     assert {file.name for file in tmp_path.iterdir()} == {"model.safetensors", "whole.safetensors"}
 
 
+def test_a_state_that_outlived_its_training_is_not_resumed(place, tmp_path):
+    """The process was killed when the checkpoint was written, and the state not yet removed."""
+    resumed = []
+
+    def stop(epoch):
+        raise StopError
+
+    with pytest.raises(StopError):
+        train_on(place.three, out=tmp_path / "model.safetensors", on_epoch=stop, **SHORT)
+    out = copied(place, tmp_path)
+    history = train_on(place.three, out=out, on_resume=resumed.append, **{**SHORT, "epochs": 2})
+    assert (resumed, [epoch.number for epoch in history]) == ([1], [2])
+    assert [file.name for file in tmp_path.iterdir()] == ["model.safetensors"]
+
+
 def test_a_finished_training_of_another_kind_is_left_alone(place, tmp_path):
     out = copied(place, tmp_path)
     before = out.read_bytes()
     for choices, words in (
-        ({"learning_rate": 1e-3}, "was made with learning_rate = 0.005: choose another name"),
-        ({"weight_decay": 0.1, "seed": 4}, "was made with seed = 3 and without weight_decay:"),
-        ({"epochs": 1}, "has 1 epochs, which more can be added to: choose another name, or replace it"),
+        ({"learning_rate": 1e-3}, "and was made with learning_rate = 0.005: choose another name"),
+        ({"weight_decay": 0.1, "seed": 4}, "and was made with seed = 3 and without weight_decay:"),
+        ({"epochs": 1}, "with 1 epoch: ask for more, choose another name, or replace it"),
     ):
-        with pytest.raises(FileError, match=rf"exists already, and {words}") as caught:
+        with pytest.raises(FileError, match=rf"exists already, {words}") as caught:
             train_on(place.three, out=out, **{**SHORT, "epochs": 2, **choices})
         assert caught.value.advice == {"replace": True}
     with pytest.raises(FileError, match="was made on another delivery: choose another name"):

@@ -70,7 +70,7 @@ class ResumeFile:
         self.path.unlink(missing_ok=True)
         clear_stale(self.path)
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> dict[str, Any] | None:
         try:
             content = torch.load(self.path, map_location="cpu", weights_only=True)
         except Exception:  # torch.load fails in many ways on a file that is not its own
@@ -79,13 +79,22 @@ class ResumeFile:
             raise FileError(
                 f"{self.path} is damaged, or not a training of this version", advice={"replace": True}
             )
-        different = differences(json.loads(content["training"]), self.training)
+        kept = json.loads(content["training"])
+        if self._is_over(kept):
+            return None
+        different = differences(kept, self.training)
         if different:
             raise FileError(
                 f"{self.path} was made {different}: repeat that call to resume it, or discard it",
                 advice={"replace": True},
             )
         return content
+
+    def _is_over(self, kept: Mapping[str, Any]) -> bool:
+        """Whether the checkpoint has all of it: a process was killed before it could remove this file."""
+        later = {name: self.training[name] for name in ("epochs", FINISHED) if name in self.training}
+        finished = self.training.get(FINISHED, 0)
+        return kept.get("epochs", 0) <= finished > 0 and not differences({**kept, **later}, self.training)
 
 
 def differences(kept: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
@@ -120,9 +129,9 @@ def finished_epochs(checkpoint: Path, training: Mapping[str, Any]) -> int:
     finished, wanted = int(kept["epochs"]), training["epochs"]
     different = differences({**kept, "epochs": wanted}, training)
     if different or finished >= wanted:
-        why = f"was made {different}" if different else f"has {finished} epochs, which more can be added to"
+        epochs = "1 epoch" if finished == 1 else f"{finished} epochs"
+        why = f"and was made {different}: choose" if different else f"with {epochs}: ask for more, choose"
         raise FileError(
-            f"{checkpoint} exists already, and {why}: choose another name, or replace it",
-            advice={"replace": True},
+            f"{checkpoint} exists already, {why} another name, or replace it", advice={"replace": True}
         )
     return finished
