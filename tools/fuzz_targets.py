@@ -287,7 +287,8 @@ def make_files(root: Path) -> None:
     )
     (root / "key" / "key.txt").write_text(write_key_text(whitened.parameters, bytes(32)))
     (root / "key" / "whitening").write_bytes(write_whitening(cast(Whitening, whitened._whitening)))
-    facts = CheckpointFacts("small_resnet", SHAPE, 3, ("cat", "dog", "bird"), "0" * 32)
+    training = {"epochs": 5, "learning_rate": 0.001, "seed": 0, "weights": None, "network": "small_resnet"}
+    facts = CheckpointFacts("small_resnet", SHAPE, 3, ("cat", "dog", "bird"), "0" * 32, training)
     described = {"name": "0", "output_shape": [4, 8, 8], "kappa": 1, "layout": "rows"}
     save_checked(
         root / "checkpoint" / "model.safetensors",

@@ -10,7 +10,9 @@ import pyrage
 import pytest
 
 import mole
-from command import MOLE, call, right, run
+from command import MOLE, call, files_in, right, run
+from mole.exchange.checkpoint_files import CheckpointFacts, checkpoint_metadata
+from mole.storage.checked import save_checked
 
 WITHOUT_PYTORCH = """
 import sys
@@ -99,11 +101,25 @@ def test_info_of_a_checkpoint_needs_no_pytorch(files, tmp_path):
     assert "is damaged" in call("info", "model.safetensors", cwd=tmp_path).stderr
 
 
+@pytest.fixture(scope="module")
+def developers_files(files, tmp_path_factory) -> Path:
+    """What the developer's commands look at before they load PyTorch."""
+    folder = tmp_path_factory.mktemp("developer")
+    np.savez(folder / "data.npz", x_train=np.zeros((4, 6, 6, 1), np.uint8), y_train=np.arange(4) % 2)
+    layer, key = mole.load(files / "first-layer.safetensors"), mole.MorphKey.generate((1, 6, 6))
+    mole.deliver(str(folder / "data.npz"), layer, key, str(folder / "delivery"), allow_copying_layer=True)
+    facts = CheckpointFacts("small_vgg", (1, 6, 6), 2, None, key.fingerprint)
+    save_checked(folder / "model.safetensors", {"w": np.ones(2)}, checkpoint_metadata(facts, None))
+    (folder / "weights.pt").write_text("looked at by PyTorch")
+    return folder
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["train", "delivery"],
-        ["predict", "model.safetensors", "requests"],
+        ["train", "delivery", "--out", "new"],
+        ["predict", "model.safetensors", "delivery"],
+        ["evaluate", "delivery"],
         ["demo"],
         ["export-layer", "small_vgg", "--input-shape", "1x8x8"],
         ["export-layer", "weights.pt", "--input-shape", "1x8x8"],
@@ -111,14 +127,15 @@ def test_info_of_a_checkpoint_needs_no_pytorch(files, tmp_path):
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
-def test_without_pytorch_the_extra_is_named(tmp_path, arguments):
+def test_without_pytorch_the_extra_is_named(developers_files, arguments):
+    before = files_in(developers_files)
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_PYTORCH, *arguments],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
+        cwd=developers_files, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == "mole: mole.torch needs PyTorch: pip install 'morphed-learning[torch]'\n"
-    assert list(tmp_path.iterdir()) == []
+    assert files_in(developers_files) == before
 
 
 def test_info_of_what_lies_behind_a_url(files):

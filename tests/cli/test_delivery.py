@@ -79,7 +79,7 @@ def photos(place) -> Path:
 
 def test_requests_carry_no_labels_and_no_names(place, photos, tmp_path):
     facts = right("morph", photos, *OPENED, "--out", tmp_path / "requests", cwd=place)
-    assert facts["rows"] == {"train": 12}
+    assert facts["rows"] == {"requests": 12}
     assert (facts["read as"], facts["labels"]) == ("image folder", False)
     for file in (tmp_path / "requests").rglob("*"):
         assert not file.is_file() or b"rare-disease" not in file.read_bytes()

@@ -19,7 +19,7 @@ from mole.sources.preparation import MODES, RESIZES
 COMMANDS = {name: load_command(name) for name in ENTRIES}
 ROLES = {
     "review", "keygen", "deliver", "morph", "recover", "export-layer", "train", "predict", "info", "verify",
-    "analyze", "demo",
+    "analyze", "demo", "evaluate",
 }  # fmt: skip
 
 

@@ -26,6 +26,11 @@ def small():
         torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(256, 10)
     )
 
+def few():
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.Flatten(), torch.nn.Linear(256, 4)
+    )
+
 def other():
     return torch.nn.Sequential(torch.nn.Conv2d(3, 5, 3), torch.nn.Flatten(), torch.nn.Linear(180, 10))
 
@@ -75,7 +80,18 @@ MISTAKES = {
         SHAPE: [
             (["my_network:small", "--input-shape", "3x9x9"], "does not run on a batch"),
             (["weights.pt", "--input-shape", "5x8x8"], "no weight that takes samples of 5x8x8"),
-            (["my_network:small", *SIDES, "--mean", "0.5", "--std", "0.5"], "normalisation has 1 channels"),
+            (
+                ["my_network:small", *SIDES, "--mean", "0.5,0.5", "--std", "0.5"],
+                "mean has 2 values and the input 3 channels: give one, or one per channel",
+            ),
+            (
+                ["my_network:small", "--input-shape", "8x8x3"],
+                "does not run on a batch of shape (3, 8, 8, 3): channels come first, so try 3x8x8",
+            ),
+            (
+                ["weights.pt", "--input-shape", "8x8x3"],
+                "no weight that takes samples of 8x8x3: channels come first, so try 3x8x8",
+            ),
         ],
         REST: [
             (
@@ -295,11 +311,33 @@ MISTAKES = {
         SHAPE: [
             (["delivery", "--network", "small_resnet"], "does not fit"),
             (["delivery", *SMALL, "--weights", "weights.pt"], "weights.pt does not fit the model"),
+            (
+                ["delivery", "--network", "my_network:other", "--weights", "model.safetensors"],
+                "the augmented layer does not fit layer '0'",
+            ),
+        ],
+        KEY: [
+            (
+                ["other", *SMALL, "--weights", "model.safetensors"],
+                "whose channels come in another order: give weights that were trained on plain data",
+            ),
         ],
         REST: [
             (["delivery", "--network", "lenet"], "no built-in network 'lenet'"),
             (["delivery", *SMALL, "--device", "toaster"], "device 'toaster' cannot be used here"),
-            (["delivery", *SMALL, "--out", "model.safetensors"], "model.safetensors exists already"),
+            (
+                ["delivery", *SMALL, "--epochs", 1, "--out", "model.safetensors"],
+                "model.safetensors exists already, with 1 epoch: ask for more, choose another name, or",
+            ),
+            (
+                ["delivery", *SMALL, "--seed", 5, "--out", "model.safetensors"],
+                "model.safetensors exists already, and was made with seed = 0: choose another name, or "
+                "replace it: give --force",
+            ),
+            (
+                ["delivery", "--network", "my_network:few"],
+                "the network tells 4 classes apart and the data has 10: build it for 10",
+            ),
         ],
         OUTPUT: [(["delivery", *SMALL], None)],
     },
@@ -330,6 +368,29 @@ MISTAKES = {
             (["model.safetensors", "delivery", "--split", "none", *SMALL], "no split 'none'"),
         ],
         OUTPUT: [(["model.safetensors", "delivery", *TEST, *SMALL], None)],
+    },
+    "evaluate": {
+        MISSING: [
+            (["delivery", "--checkpoint", "missing.safetensors"], "missing.safetensors cannot be read"),
+            (["nowhere", *SMALL], "nowhere is not there"),
+        ],
+        TYPE: [
+            (["delivery", "--checkpoint", "text.txt"], "text.txt is no checkpoint"),
+            (["delivery", "--checkpoint", "layer.safetensors"], "layer.safetensors is no checkpoint"),
+            (["text.txt", *SMALL], "text.txt is a file"),
+            (["unlabelled", *SMALL], "unlabelled has no labels to compare with"),
+        ],
+        KEY: [(["other", *SMALL], "and model.safetensors was trained for key ")],
+        EMPTY: [(["empty", *SMALL], "empty has no manifest.json")],
+        IMAGE: [(["damaged", *SMALL], "damaged/data/test-00000-of-00001.parquet")],
+        SHAPE: [
+            (["delivery", "--network", "my_network:other"], "model.safetensors does not hold a usable"),
+        ],
+        REST: [
+            (["delivery"], "'my_network:small', which is not built in: give --network"),
+            (["delivery", "--split", "none", *SMALL], "delivery has no split 'none': it has"),
+            (["delivery", *SMALL, "--device", "toaster"], "device 'toaster' cannot be used here"),
+        ],
     },
     "info": {
         MISSING: [(["missing"], "missing cannot be read: No such file")],
@@ -377,7 +438,8 @@ DOES_NOT_APPLY = {
     "morph": set(),
     "recover": {NAN, SHAPE},  # a delivery has neither: test_damage changes every byte of one
     "audit": {KEY},  # says it in its page: test_audit
-    "train": {PASSPHRASE, KEY, NAN},  # the layer comes with the data; a delivery has no NaN
+    "train": {PASSPHRASE, NAN},  # a delivery has no NaN
+    "evaluate": {PASSPHRASE, NAN, OUTPUT},  # writes nothing
     "predict": {PASSPHRASE, NAN},
     "info": {KEY, IMAGE, SHAPE, OUTPUT},  # reads one file at a time, and writes none
     "ledger": {KEY, IMAGE, NAN, SHAPE, OUTPUT},  # reads a key and its ledger, and writes nothing
@@ -477,7 +539,7 @@ def cases() -> list:
 @pytest.mark.parametrize(("command", "arguments", "sentence"), cases())
 def test_a_mistake_is_one_sentence_and_nothing_is_left_behind(place, command, arguments, sentence):
     before = files_in(place)
-    writes = command not in ("info", "ledger", "verify", "analyze") and "--out" not in arguments
+    writes = command not in ("info", "ledger", "verify", "analyze", "evaluate") and "--out" not in arguments
     done = call(command, *arguments, *(["--out", "new-output"] if writes else []), cwd=place)
     assert done.returncode == 1, done.stdout + done.stderr
     assert sentence in done.stderr

@@ -62,6 +62,8 @@ def test_the_developer_s_commands_take_an_identity(place, tmp_path):
     right("train", "d", *WITH, *network, "--epochs", 1, "--out", model, cwd=place)
     arguments = [model, "d", *WITH, *network, "--split", "test", "--out", tmp_path / "p.parquet"]
     assert right("predict", *arguments, cwd=place)["rows"] == 20
+    scored = right("evaluate", "d", *WITH, *network, "--checkpoint", model, cwd=place)
+    assert (scored["split"], scored["rows"]) == ("test", 20)
 
 
 def test_the_provider_needs_no_identity(place, tmp_path):
@@ -92,6 +94,7 @@ def test_requests_are_sealed_too(place, tmp_path):
         ["info", "d"],
         ["train", "d"],
         ["predict", "model.safetensors", "d"],
+        ["evaluate", "d"],
         ["audit", "d", "--out", "nowhere"],
     ],
 )

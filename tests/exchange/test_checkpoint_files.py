@@ -1,5 +1,8 @@
 """The header of a checkpoint, which is written and read without PyTorch."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +12,7 @@ from mole.exchange.checkpoint_files import (
     checkpoint_metadata,
     is_checkpoint,
     read_checkpoint,
+    read_facts,
 )
 from mole.storage.checked import save_checked
 
@@ -35,3 +39,31 @@ def test_every_field_is_needed(tmp_path, missing):
     save_checked(tmp_path / "c", STATE, metadata)
     with pytest.raises(FileError, match=r"is no checkpoint|another version|does not follow the format"):
         read_checkpoint(tmp_path / "c")
+
+
+TRAINED = {"epochs": 5, "seed": (1 << 63) - 1, "learning_rate": 0.001, "weights": None, "network": "mine"}
+
+
+def test_how_a_network_was_trained_is_read_from_the_header_alone(tmp_path):
+    facts = replace(FACTS, training=TRAINED)
+    save_checked(tmp_path / "c", STATE, checkpoint_metadata(facts, AUGMENTED))
+    assert read_facts(tmp_path / "c") == read_checkpoint(tmp_path / "c").facts == facts
+    content = (tmp_path / "c").read_bytes()
+    (tmp_path / "c").write_bytes(content[:-4] + b"oops")
+    assert read_facts(tmp_path / "c") == facts
+    with pytest.raises(FileError, match="is damaged"):
+        read_checkpoint(tmp_path / "c")
+    save_checked(tmp_path / "old", STATE, checkpoint_metadata(FACTS, AUGMENTED))  # says nothing of it
+    assert read_facts(tmp_path / "old").training is None
+
+
+@pytest.mark.parametrize(
+    "training",
+    [[], {}, {"epochs": 0}, {"epochs": "5"}, {**TRAINED, "seed": [1]}, {**TRAINED, "x": {"y": 1}}],
+)
+def test_a_training_of_other_types_is_refused(tmp_path, training):
+    metadata = checkpoint_metadata(FACTS, AUGMENTED) | {"training": json.dumps(training)}
+    save_checked(tmp_path / "c", STATE, metadata)
+    for read in (read_facts, read_checkpoint):
+        with pytest.raises(FileError, match="its header does not follow the format"):
+            read(tmp_path / "c")

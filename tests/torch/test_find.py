@@ -266,7 +266,7 @@ def test_the_normalisation_travels_with_the_layer():
     layer = export_first_layer(nn.Sequential(conv()), (3, 8, 8), mean=[0.1, 0.2, 0.3], std=[0.4, 0.5, 0.6])
     assert layer.normalisation == mole.Normalisation((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
     with pytest.raises(ParameterError, match="sequences of numbers"):
-        export_first_layer(nn.Sequential(conv()), (3, 8, 8), mean=0.5, std=0.5)
+        export_first_layer(nn.Sequential(conv()), (3, 8, 8), mean=object(), std=0.5)
     with pytest.raises(ParameterError, match="both mean and std"):
         export_first_layer(nn.Sequential(conv()), (3, 8, 8), mean=[0.1, 0.2, 0.3])
 

@@ -1,11 +1,13 @@
 """Answers for morphed requests, and data that a model must refuse."""
 
+import json
+
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import mole
-from glyphs import SHAPE, make_key, network
+from glyphs import CLASSES, SHAPE, make_key, network
 from mole.errors import ParameterError
 from mole.provider.deliver import deliver
 from mole.sources.opening import open_source
@@ -25,13 +27,16 @@ def test_predictions(setting, trained, tmp_path):
     table = predict(model, setting.test, batch_size=33)
     pq.write_table(table, tmp_path / "predictions.parquet")
     table = pq.read_table(tmp_path / "predictions.parquet")
-    assert table.column_names == ["row_id", "prediction", "probability"]
+    assert table.column_names == ["row_id", "prediction", "class_name", "probability", "label"]
     assert table["row_id"].to_pylist() == setting.test.row_ids
     chances = np.array(table["probability"].to_pylist())
     assert chances.shape == (200, 4)
     assert np.allclose(chances.sum(axis=1), 1, atol=1e-5)
     answers = table["prediction"].to_numpy()
     assert np.array_equal(answers, chances.argmax(axis=1))
+    assert table["class_name"].to_pylist() == [CLASSES[answer] for answer in answers]
+    assert json.loads(table.schema.metadata[b"class_names"]) == list(CLASSES)
+    assert np.array_equal(table["label"].to_numpy(), setting.test.labels)
     assert np.mean(answers == setting.test.labels) == evaluate(model, setting.test).accuracy
 
 
@@ -64,7 +69,13 @@ def test_further_data_without_labels(setting, trained, tmp_path):
     store = open_store(str(tmp_path / "more"))
     deliver(open_source(str(tmp_path / "more.npz")), first, make_key(), store, layer_dtype=None)
     more = MorphedDataset(tmp_path / "more")
-    assert predict(trained[0], more).num_rows == 200
+    assert predict(trained[0], more).column_names == ["row_id", "prediction", "probability"]
+    named = predict(trained[0], more, class_names=("rows", "columns"))  # two outputs have no names
+    names = {0: "rows", 1: "columns", 2: None, 3: None}
+    answers = named["prediction"].to_pylist()
+    assert set(answers) == set(names)
+    assert named["class_name"].to_pylist() == [names[answer] for answer in answers]
+    assert named.num_rows == 200
     for work in (evaluate, lambda *given: train(*given, epochs=1)):
         with pytest.raises(ParameterError, match="the data has no labels"):
             work(trained[0], more)

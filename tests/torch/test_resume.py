@@ -60,9 +60,10 @@ def test_a_file_of_another_training_is_refused(setting, tmp_path):
     for training, message in (
         (
             {"seed": 8, "network": "a"},
-            "a different seed: repeat that call to resume it, or discard it: give replace=True",
+            "was made with seed = 7: repeat that call to resume it, or discard it: give replace=True",
         ),
-        ({"seed": 8, "network": "b"}, "a different seed and a different network"),
+        ({"seed": 8, "network": "b"}, "was made with seed = 7 and with network = a"),
+        ({"seed": 7}, "was made with network = a"),
     ):
         with pytest.raises(FileError, match=message):
             train(model, setting.train, resume_file=ResumeFile(path, training), **choices)

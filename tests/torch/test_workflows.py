@@ -22,7 +22,6 @@ from mole.torch import (
     Epoch,
     MorphedDataset,
     attach,
-    evaluate,
     export_first_layer,
     load_checkpoint,
     predict,
@@ -70,14 +69,18 @@ def test_it_does_what_its_parts_do(setting, checkpoint):
     path, history = checkpoint
     model = network(seed=SHORT["seed"])
     attach(model, setting.layer)
-    assert train(model, setting.train, validation=setting.test, **SHORT) == history
+    assert train(model, setting.train, **SHORT) == history  # the test split is left alone
     assert all(isinstance(epoch, Epoch) for epoch in history)
     loaded, facts = load_checkpoint(path)
     weights = model.state_dict()
     assert all(torch.equal(tensor, weights[name]) for name, tensor in loaded.state_dict().items())
     manifest = setting.train.delivery.manifest
-    assert facts == CheckpointFacts("small_vgg", SHAPE, 4, manifest.classes, manifest.key_fingerprint)
-    assert evaluate(loaded, setting.test) == history[-1].validation
+    assert facts == CheckpointFacts(
+        "small_vgg", SHAPE, 4, manifest.classes, manifest.key_fingerprint, facts.training
+    )
+    assert facts.training == {
+        **SHORT, "delivery": manifest.delivery_id, "network": "small_vgg", "weights": None, "device": None,
+    }  # fmt: skip
     assert [file.name for file in path.parent.iterdir()] == ["model.safetensors"]
 
 
@@ -123,8 +126,13 @@ def test_another_training_is_not_resumed(setting, tmp_path):
     with pytest.raises(StopError):
         train_on(setting.folder, out=out, on_epoch=stop_after(1), **SHORT)
     torch.save(network(seed=9).state_dict(), tmp_path / "weights.pt")
-    for name, value in (("seed", 4), ("batch_size", 50), ("weights", tmp_path / "weights.pt")):
-        with pytest.raises(FileError, match=f"a training with a different {name}:") as caught:
+    for name, value, words in (
+        ("seed", 4, "with seed = 3"),
+        ("epochs", 3, "with epochs = 2"),
+        ("weight_decay", 0.1, "without weight_decay"),
+        ("weights", tmp_path / "weights.pt", "without weights"),
+    ):
+        with pytest.raises(FileError, match=rf"\.unfinished was made {words}: repeat that") as caught:
             train_on(setting.folder, out=out, on_resume=resumed.append, **{**SHORT, name: value})
         assert caught.value.advice == {"replace": True}
     other = {**SHORT, "seed": 4}
@@ -156,7 +164,7 @@ def test_the_resume_file_is_what_it_was(setting, tmp_path):
     assert (number, content["steps"]) == (1, 4)
     assert 0 <= accuracy <= 1
     assert loss > 0
-    assert len(validation) == 2
+    assert validation is None  # there is no split for it
 
 
 def test_training_starts_from_given_weights(setting, tmp_path):
@@ -183,7 +191,8 @@ def test_answers_in_memory_and_in_a_file(setting, checkpoint, requests, tmp_path
     out = tmp_path / "answers.parquet"
     answers = predict_on(requests, checkpoint=path, out=out)
     assert pq.read_table(out).equals(answers)
-    assert answers.equals(predict(load_checkpoint(path).model, MorphedDataset(requests)))
+    model, facts = load_checkpoint(path)
+    assert answers.equals(predict(model, MorphedDataset(requests), class_names=facts.class_names))
     assert [file.name for file in tmp_path.iterdir()] == ["answers.parquet"]
     assert predict_on(setting.folder, checkpoint=path, split="train").num_rows == 400
 

@@ -88,9 +88,15 @@ COMMANDS = {
         "Train a network on a delivery, with the augmented layer in the place of its first layer.",
         "delivery --network small_resnet --epochs 10 --out model.safetensors",
     ),
+    "evaluate": Entry(
+        DEVELOPER,
+        "predict",
+        "Score a trained network on a delivery with labels: accuracy, AUC and the confusion matrix.",
+        "delivery --checkpoint model.safetensors --split test",
+    ),
     "predict": Entry(
         DEVELOPER,
-        "train",
+        "predict",
         "Run a trained network on morphed requests: a Parquet file of row ids, classes and probabilities.",
         "model.safetensors requests --out predictions.parquet",
     ),

@@ -32,6 +32,7 @@ from mole.cli.terminal import (
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import Dtype
 from mole.exchange.signatures import load_signed_layer
+from mole.exchange.split_roles import rows_by_split
 from mole.foreign_text import listed
 from mole.progress import Progress
 from mole.provider import deliver as library
@@ -204,7 +205,7 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
     facts: dict[str, Any] = {
         "delivery": out,
         "read as": made.source_kind,
-        "rows": {name: facts.rows for name, facts in manifest.splits.items()},
+        "rows": rows_by_split(made.delivery),
         "labels": made.has_labels,
         "skipped": len(made.skipped),
         **({"skipped samples": [bad.name for bad in made.skipped]} if as_json else {}),

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from mole.cli.options import ClassesOption, ForceOption, JsonOption, SignOption, parse_shape
-from mole.cli.terminal import CallError, check_output, show, signing_key
+from mole.cli.terminal import CallError, check_input, check_output, show, signing_key
 from mole.exchange.layer_files import save
 from mole.exchange.signatures import SUFFIX, sign_layer
 from mole.scheme.first_layer import FirstLayer
@@ -33,8 +33,12 @@ def export_layer(
     padding: Annotated[
         int | None, typer.Option(help="Of a convolution in a file of weights.", min=0, max=LARGEST)
     ] = None,
-    mean: Annotated[str | None, typer.Option(help="Mean of each channel, such as 0.49,0.48,0.45.")] = None,
-    std: Annotated[str | None, typer.Option(help="Standard deviation of each channel.")] = None,
+    mean: Annotated[
+        str | None, typer.Option(help="Mean of each channel, such as 0.49,0.48,0.45; or one for all.")
+    ] = None,
+    std: Annotated[
+        str | None, typer.Option(help="Standard deviation of each channel; or one for all.")
+    ] = None,
     classes: ClassesOption = 10,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
         "first-layer.safetensors"
@@ -49,10 +53,11 @@ def export_layer(
     tell: there, say --stride and --padding of a convolution, and --tensor where several could be the first.
     """
     shape = parse_shape(input_shape)
-    normalisation = _normalisation(mean, std)
+    normalisation = _normalisation(mean, std, shape[0])
     is_file = Path(model).suffix.lower() in (".safetensors", ".pt", ".pth")
     _check_call(is_file, {"--tensor": tensor, "--stride": stride, "--padding": padding}, weights)
     check_output(out, force=force)
+    check_input(Path(model) if is_file else weights)
     signing = signing_key(sign)
     signature = Path(f"{out}{SUFFIX}")
     check_output(signature, force=force)  # that of another layer would be removed
@@ -97,7 +102,7 @@ def _facts(layer: FirstLayer) -> dict[str, Any]:
     return {**facts, "bias": layer.bias is not None, "normalised": layer.normalisation is not None}
 
 
-def _normalisation(mean: str | None, std: str | None) -> Normalisation | None:
+def _normalisation(mean: str | None, std: str | None, channels: int) -> Normalisation | None:
     if mean is None and std is None:
         return None
     if mean is None or std is None:
@@ -106,4 +111,4 @@ def _normalisation(mean: str | None, std: str | None) -> Normalisation | None:
         means, stds = (tuple(float(number) for number in text.split(",")) for text in (mean, std))
     except ValueError:
         raise CallError("--mean and --std are numbers with commas: 0.49,0.48,0.45") from None
-    return Normalisation(means, stds)
+    return Normalisation.of_channels(means, stds, channels)

@@ -19,6 +19,8 @@ LayerArgument = Annotated[Path, typer.Argument(help="The developer's first layer
 ClassesOption = Annotated[
     int, typer.Option(help="Number of classes, for a network that has to know.", min=2, max=MAX_CLASSES)
 ]
+BatchSizeOption = Annotated[int, typer.Option(help="Rows at a time.", min=1, max=1 << 24)]
+DeviceOption = Annotated[str | None, typer.Option(help="Such as cuda; otherwise the CPU.")]
 ForceOption = Annotated[
     bool, typer.Option("--force", "-f", help="Replace the output if it is there already.")
 ]
@@ -36,6 +38,10 @@ LayerSignerOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 ModeOption = Annotated[Mode | None, typer.Option(help="Convert images to grey or to colour.")]
+NetworkOption = Annotated[
+    str | None,
+    typer.Option(help="module:factory of the network, for one of your own; built-in ones are known."),
+]
 PassphraseFileOption = Annotated[
     Path | None,
     typer.Option(help="File whose first line is the key's passphrase; otherwise it is asked for."),

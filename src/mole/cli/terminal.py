@@ -23,6 +23,7 @@ from mole.errors import FileError, KeyFileError, MoleError, MoleWarning, Paramet
 from mole.foreign_text import LONGEST, listed, printable, shown
 from mole.progress import Progress
 from mole.storage.atomic import reason_of
+from mole.storage.regular import open_regular
 from mole.storage.signing import SigningKey
 
 # Each of these reads every character once: text may be long, and somebody else's.
@@ -174,6 +175,15 @@ def when_interrupted(sentence: str | Callable[[], str]) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise InterruptedWork(sentence if isinstance(sentence, str) else sentence()) from None
+
+
+def check_input(path: Path | None) -> None:
+    """Refuse an input that cannot be read, before any work is done."""
+    try:
+        if path is not None:
+            open_regular(path).close()
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be read: {reason_of(error)}") from None
 
 
 def check_output(path: Path, *, force: bool) -> None:

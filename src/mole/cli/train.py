@@ -1,27 +1,46 @@
-"""`mole train` and `mole predict`: a network on morphed data. PyTorch is loaded when they are called."""
+"""`mole train`: a network learns from morphed data. PyTorch is loaded when the files were looked at."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mole.cli.options import ForceOption, IdentityOption, JsonOption, QuietOption
-from mole.cli.terminal import check_output, progress_bar, say, show, when_interrupted
-from mole.exchange.checkpoint_files import resume_path
+from mole.cli.options import (
+    DeliveryArgument,
+    DeviceOption,
+    ForceOption,
+    IdentityOption,
+    JsonOption,
+    QuietOption,
+)
+from mole.cli.terminal import (
+    check_input,
+    check_output,
+    progress_bar,
+    say,
+    show,
+    warnings_said,
+    when_interrupted,
+)
+from mole.exchange.checkpoint_files import is_checkpoint, resume_path
+from mole.exchange.delivery import Delivery
 
 if TYPE_CHECKING:
-    from mole.torch import Epoch
+    from mole.torch import Epoch, Evaluation
 
 MAX_SEED = (1 << 63) - 1  # what PyTorch takes
 
 
 def train(
-    delivery: Annotated[str, typer.Argument(help="A delivery: a folder or a URL.")],
+    delivery: DeliveryArgument,
     network: Annotated[
         str,
         typer.Option(help="small_vgg, small_resnet, vgg16, or module:factory for a model of your own."),
     ] = "small_vgg",
-    weights: Annotated[Path | None, typer.Option(help="Weights to start from.")] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(help="Weights to start from: a plain network's, or a checkpoint of the same key."),
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The checkpoint to write.")] = Path(
         "model.safetensors"
     ),
@@ -30,10 +49,13 @@ def train(
     learning_rate: Annotated[
         float, typer.Option(help="Learning rate at its peak.", min=1e-12, max=1e3)
     ] = 1e-3,
+    weight_decay: Annotated[
+        float, typer.Option(help="How strongly weights are drawn towards zero.", min=0, max=1e3)
+    ] = 0,
     seed: Annotated[
         int, typer.Option(help="The same seed gives the same result on a CPU.", min=0, max=MAX_SEED)
     ] = 0,
-    device: Annotated[str | None, typer.Option(help="Such as cuda; otherwise the CPU.")] = None,
+    device: DeviceOption = None,
     identity: IdentityOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
@@ -41,49 +63,63 @@ def train(
 ) -> None:
     """Train a network on a delivery, with the augmented layer in the place of its first layer.
 
-    Each finished epoch is kept beside the checkpoint: call again to resume interrupted work.
+    Each finished epoch is kept beside the checkpoint: call again to resume interrupted work, or with more
+    epochs to go on with a finished training. The validation split is scored after each epoch, and the test
+    split once, at the end; the accuracy on the training split is counted while the network learns.
     """
-    check_output(out, force=force)
-    with when_interrupted(lambda: _what_is_left(out)), progress_bar("Training", quiet=quiet) as progress:
+    check_output(out, force=force or is_checkpoint(out))  # a training of fewer epochs can go on
+    scores: dict[str, Evaluation] = {}
+    with (
+        when_interrupted(lambda: _what_is_left(out)),
+        warnings_said(quiet=quiet),
+        progress_bar("Training", quiet=quiet) as progress,
+    ):
+        opened = Delivery.open(delivery, identity=identity)
+        check_input(weights)
         from mole.torch import train_on  # noqa: PLC0415  (an extra)
 
-        *_, last = train_on(
-            delivery, network=network, weights=weights, out=out, epochs=epochs, batch_size=batch_size,
-            learning_rate=learning_rate, seed=seed, device=device, identity=identity, replace=force,
-            progress=progress,
+        history = train_on(
+            opened, network=network, weights=weights, out=out, epochs=epochs, batch_size=batch_size,
+            learning_rate=learning_rate, weight_decay=weight_decay, seed=seed, device=device,
+            identity=identity, replace=force, progress=progress,
             on_resume=lambda finished: say(f"resuming after epoch {finished} of {epochs}", quiet=quiet),
             on_epoch=lambda epoch: say(_in_words(epoch), quiet=quiet),
+            on_score=scores.__setitem__,
         )  # fmt: skip
-    accuracy = None if last.validation is None else round(last.validation.accuracy, 4)
-    show(
-        {"model": str(out), "epochs": epochs, "accuracy": accuracy, "loss": round(last.loss, 4)},
-        as_json=as_json,
-    )
+    last = history[-1]
+    accuracy = {opened.main_split: last.accuracy, **_watched(last)}
+    accuracy |= {split: score.accuracy for split, score in scores.items()}
+    facts: dict[str, Any] = {"model": str(out), "epochs": epochs, "loss": round(last.loss, 4)}
+    facts["accuracy"] = {
+        split: round(share, 4) if as_json else percent(share) for split, share in accuracy.items()
+    }
+    show({**facts, **_best(history, as_json=as_json)}, as_json=as_json)
 
 
-def predict(
-    model: Annotated[Path, typer.Argument(help="A checkpoint that `mole train` wrote.")],
-    requests: Annotated[str, typer.Argument(help="Morphed data: what `mole morph` or `deliver` wrote.")],
-    split: Annotated[str | None, typer.Option(help="Which split; otherwise the only one.")] = None,
-    network: Annotated[
-        str | None,
-        typer.Option(help="module:factory of the network, for one of your own; built-in ones are known."),
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The Parquet file to write.")] = Path(
-        "predictions.parquet"
-    ),
-    identity: IdentityOption = None,
-    force: ForceOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Run a trained network on morphed requests: a Parquet file of row ids, classes and probabilities."""
-    check_output(out, force=force)
-    from mole.torch import predict_on  # noqa: PLC0415  (an extra)
+def percent(share: float) -> str:
+    """A share for a person.
 
-    answers = predict_on(
-        requests, checkpoint=model, split=split, network=network, out=out, identity=identity, replace=force
-    )
-    show({"predictions": str(out), "rows": answers.num_rows}, as_json=as_json)
+    >>> percent(0.7319)
+    '73.2 %'
+    """
+    return f"{100 * share:.1f} %"
+
+
+def _watched(epoch: "Epoch") -> dict[str, float]:
+    """The accuracy on the split that was looked at after each epoch."""
+    return {} if epoch.validation is None else {str(epoch.split): epoch.validation.accuracy}
+
+
+def _best(history: "tuple[Epoch, ...]", *, as_json: bool) -> dict[str, Any]:
+    """The epoch that scored best on the split that was looked at; the network is that of the last one."""
+    watched = [(epoch.validation.accuracy, -epoch.number) for epoch in history if epoch.validation]
+    if not watched:
+        return {}
+    accuracy, number = max(watched)
+    best = {"epoch": -number, str(history[-1].split): round(accuracy, 4)}
+    return {
+        "best epoch": best if as_json else f"{-number}, with {percent(accuracy)} on {history[-1].split}"
+    }
 
 
 def _what_is_left(out: Path) -> str:
@@ -94,5 +130,5 @@ def _what_is_left(out: Path) -> str:
 
 
 def _in_words(epoch: "Epoch") -> str:
-    words = f"epoch {epoch.number}: loss {epoch.loss:.4f}, accuracy {epoch.accuracy:.4f}"
-    return words if epoch.validation is None else f"{words}, on other data {epoch.validation.accuracy:.4f}"
+    words = f"epoch {epoch.number}: loss {epoch.loss:.4f}, accuracy {percent(epoch.accuracy)}"
+    return words + "".join(f", on {split} {percent(share)}" for split, share in _watched(epoch).items())

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mole.errors import FileError, LayerFileError, MoleError
+from mole.foreign_text import shown
 from mole.limits import MAX_CLASSES
 from mole.scheme.shapes import Array, Shape, check_shape
 from mole.storage.checked import load_checked, read_metadata
-from mole.storage.typed_json import Fields, FormatError, parse_value
+from mole.storage.typed_json import Fields, FormatError, is_number, is_text, is_whole, parse_value
 
 CHECKPOINT, VERSION = "mole-checkpoint", "1"
 FORM = {"format": CHECKPOINT, "version": VERSION}
 AUGMENTED = "augmented"  # how the augmented layer is described, beside the facts
+TRAINING = "training"  # missing in files of networks that were trained otherwise, or before version 0.6
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,7 @@ class CheckpointFacts:
         classes: how many classes it tells apart.
         class_names: their names, if there are any.
         key_fingerprint: the key of its augmented layer; filled in when it is saved.
+        training: what it was trained on and how, as plain values by name; None if that is not known.
     """
 
     network: str
@@ -34,6 +37,7 @@ class CheckpointFacts:
     classes: int
     class_names: tuple[str, ...] | None = None
     key_fingerprint: str | None = None
+    training: Mapping[str, Any] | None = None
 
 
 class StoredCheckpoint(NamedTuple):
@@ -52,6 +56,8 @@ def checkpoint_metadata(facts: CheckpointFacts, augmented: Mapping[str, Any] | N
     ('mole-checkpoint', '[3, 32, 32]', 'null')
     """
     values = {**asdict(facts), AUGMENTED: augmented}
+    if facts.training is None:
+        del values[TRAINING]
     return {**FORM, **{name: json.dumps(value) for name, value in values.items()}}
 
 
@@ -72,12 +78,28 @@ def resume_path(checkpoint: Path) -> Path:
     return checkpoint.with_name(checkpoint.name + ".unfinished")
 
 
+def read_facts(path: Path) -> CheckpointFacts:
+    """What a checkpoint says of its network, from its header alone; the rest of the file is not read.
+
+    Raises:
+        FileError: if the file cannot be read, or is no checkpoint.
+    """
+    return _parsed(path, _metadata(path))[0]
+
+
 def read_checkpoint(path: Path) -> StoredCheckpoint:
     """Read a checkpoint, checked down to the last bit.
 
     Raises:
         FileError: if the file cannot be read, is damaged, or is no checkpoint.
     """
+    _metadata(path)
+    state, metadata = load_checked(path)
+    return StoredCheckpoint(state, *_parsed(path, metadata))
+
+
+def _metadata(path: Path) -> dict[str, str]:
+    """The header of a file that says that it is a checkpoint of this version."""
     try:
         metadata = read_metadata(path)
     except LayerFileError:
@@ -88,14 +110,16 @@ def read_checkpoint(path: Path) -> StoredCheckpoint:
         raise FileError(f"{path} is no checkpoint: give a file that training wrote")
     if metadata.get("version") != VERSION:
         raise FileError(f"{path} was written by another version: upgrade morphed-learning")
-    state, metadata = load_checked(path)
+    return metadata
+
+
+def _parsed(path: Path, metadata: Mapping[str, str]) -> tuple[CheckpointFacts, Mapping[str, Any] | None]:
+    """The facts in a header, and how the augmented layer is described."""
     try:
-        texts = {name: text for name, text in metadata.items() if name not in FORM}
+        texts = {name: text for name, text in metadata.items() if name not in {*FORM, "sha256"}}
         header = Fields({name: parse_value(text) for name, text in texts.items()})
         augmented = header.optional(AUGMENTED, header.object)
-        return StoredCheckpoint(
-            state, _facts(header), None if augmented is None else _description(augmented)
-        )
+        return _facts(header), None if augmented is None else _description(augmented)
     except (MoleError, FormatError) as error:
         raise FileError(
             f"{path} does not hold a usable network: its header does not follow the format ({error})"
@@ -110,7 +134,17 @@ def _facts(fields: Fields) -> CheckpointFacts:
         classes=fields.whole("classes", most=MAX_CLASSES),
         class_names=fields.optional("class_names", fields.texts),
         key_fingerprint=fields.optional("key_fingerprint", fields.text),
+        training=_training(fields.object(TRAINING)) if TRAINING in fields.names() else None,
     )
+
+
+def _training(fields: Fields) -> dict[str, Any]:
+    """How a network was trained: texts, numbers and nothing else, and for how many epochs."""
+    values = {name: fields.value(name) for name in sorted(fields.names())}
+    for name, value in values.items():
+        if value is not None and not (is_text(value) or is_number(value) or is_whole(value)):
+            raise FormatError(f"its field '{shown(name)}' is neither text nor a number")
+    return {**values, "epochs": fields.whole("epochs", least=1)}
 
 
 def _description(fields: Fields) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from mole.exchange.probes import (
 )
 from mole.exchange.shards import Shard
 from mole.exchange.signatures import SIGNATURE, check_delivery
+from mole.exchange.split_roles import rows_by_split
 from mole.foreign_text import AT_MOST, listed, shown
 from mole.progress import Progress, no_progress
 from mole.scheme.augmented import AugmentedLayer
@@ -153,7 +154,7 @@ def _rows(delivery: Delivery, wanted: dict[int, str], seen: _Seen) -> Answer:
             problems.append(f"split '{shown(split)}' has {rows} rows, {len(ids)} of them different")
     if problems:
         return False, _told(dict.fromkeys(problems))
-    return True, listed(f"{facts.rows} {split}" for split, facts in delivery.manifest.splits.items())
+    return True, listed(f"{rows} {split}" for split, rows in rows_by_split(delivery).items())
 
 
 def _told(problems: Collection[str]) -> str:

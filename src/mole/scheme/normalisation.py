@@ -1,5 +1,6 @@
 """The normalisation a network expects of its input, channel by channel."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,30 @@ class Normalisation:
             raise ParameterError("mean must be finite and std finite and positive")
         object.__setattr__(self, "mean", mean)
         object.__setattr__(self, "std", std)
+
+    @classmethod
+    def of_channels(
+        cls, mean: float | Sequence[float], std: float | Sequence[float], channels: int
+    ) -> "Normalisation":
+        """A normalisation of so many channels; a single number stands for each of them.
+
+        >>> Normalisation.of_channels(0.5, (0.2, 0.25, 0.3), 3)
+        Normalisation(mean=(0.5, 0.5, 0.5), std=(0.2, 0.25, 0.3))
+
+        Raises:
+            ParameterError: if it has neither one number nor one for each channel.
+        """
+        lists: dict[str, list[Any]] = {}
+        for name, given in (("mean", mean), ("std", std)):
+            values: Any = given
+            lists[name] = [*values] if np.ndim(values) else [values]
+            if len(lists[name]) not in (1, channels):
+                raise ParameterError(
+                    f"{name} has {len(lists[name])} values and the input {channels} channels: give one, or "
+                    "one per channel"
+                )
+        every = [values * channels if len(values) == 1 else values for values in lists.values()]
+        return cls(tuple(every[0]), tuple(every[1]))
 
     def apply(self, images: npt.NDArray[Any]) -> Array:
         """Images, (b, channels, ...) of unsigned integers or of floats from 0 to 1, normalised.

@@ -16,6 +16,7 @@ from mole.foreign_text import shown
 from mole.limits import MAX_ELEMENTS
 
 MAX_AXES = 8
+MOST_COLOURS = 4  # with transparency
 
 Array = npt.NDArray[np.floating[Any]]
 FloatType = np.dtype[np.floating[Any]]
@@ -29,6 +30,17 @@ def element_count(shape: Shape) -> int:
     3072
     """
     return math.prod(shape)
+
+
+def channels_last_hint(shape: Shape) -> str:
+    """What to say of a shape that does not fit and has its channels at the end, as pictures often have.
+
+    >>> channels_last_hint((32, 32, 3)), channels_last_hint((3, 32, 32))
+    ('channels come first, so try 3x32x32', '')
+    """
+    last, others = shape[-1], shape[:-1]
+    turned = len(shape) >= 3 and last <= MOST_COLOURS < min(others)
+    return f"channels come first, so try {shape_text((last, *others))}" if turned else ""
 
 
 def shape_text(shape: Shape) -> str:

@@ -29,13 +29,15 @@ from mole.torch.trace import Operation
 
 if TYPE_CHECKING:
     from mole.exchange.checkpoint_files import CheckpointFacts
+    from mole.torch.answering import evaluate_on, predict_on
     from mole.torch.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
     from mole.torch.dataset import MorphedDataset, ShardSampler
-    from mole.torch.evaluation import Evaluation, evaluate, predict
+    from mole.torch.evaluation import evaluate, predict
     from mole.torch.models import build_model
     from mole.torch.resume import ResumeFile
+    from mole.torch.scores import Evaluation, Score
     from mole.torch.trainer import Epoch, train
-    from mole.torch.workflows import predict_on, train_on
+    from mole.torch.workflows import train_on
 
 __all__ = [
     "AugmentedModule",
@@ -47,10 +49,12 @@ __all__ = [
     "MorphedDataset",
     "Operation",
     "ResumeFile",
+    "Score",
     "ShardSampler",
     "attach",
     "build_model",
     "evaluate",
+    "evaluate_on",
     "export_first_layer",
     "find_first_layer",
     "load_checkpoint",
@@ -65,15 +69,17 @@ _HOMES = {
     "Checkpoint": "mole.torch.checkpoint",
     "CheckpointFacts": "mole.exchange.checkpoint_files",
     "Epoch": "mole.torch.trainer",
-    "Evaluation": "mole.torch.evaluation",
+    "Evaluation": "mole.torch.scores",
     "MorphedDataset": "mole.torch.dataset",
     "ResumeFile": "mole.torch.resume",
+    "Score": "mole.torch.scores",
     "ShardSampler": "mole.torch.dataset",
     "build_model": "mole.torch.models",
     "evaluate": "mole.torch.evaluation",
+    "evaluate_on": "mole.torch.answering",
     "load_checkpoint": "mole.torch.checkpoint",
     "predict": "mole.torch.evaluation",
-    "predict_on": "mole.torch.workflows",
+    "predict_on": "mole.torch.answering",
     "save_checkpoint": "mole.torch.checkpoint",
     "train": "mole.torch.trainer",
     "train_on": "mole.torch.workflows",

@@ -1,8 +1,11 @@
 """Run a trained model: how good it is where the labels are known, and what it answers to requests."""
 
-from typing import Any, NamedTuple
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import torch
 from torch import Tensor, nn
@@ -10,20 +13,16 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import Dataset
 
 from mole.errors import ParameterError
-from mole.exchange.shards import ROW_ID
+from mole.exchange.shards import LABEL, ROW_ID
+from mole.progress import Progress, no_progress
 from mole.torch.batches import in_order, samples_and_labels, samples_of
 from mole.torch.dataset import MorphedDataset
 from mole.torch.module import augmented_part, check_key
 from mole.torch.running import in_mode, logits_of, move
+from mole.torch.scores import Evaluation, Score
 
-PREDICTION, PROBABILITY = "prediction", "probability"
-
-
-class Evaluation(NamedTuple):
-    """The mean loss, and the share of correct answers."""
-
-    loss: float
-    accuracy: float
+PREDICTION, PROBABILITY, CLASS_NAME = "prediction", "probability", "class_name"
+CLASS_NAMES = b"class_names"  # of the whole table, in its metadata
 
 
 class RunningScore:
@@ -37,6 +36,11 @@ class RunningScore:
         self._loss += float(loss) * len(labels)
         self._correct += int((logits.argmax(1) == labels).sum())
         self._rows += len(labels)
+
+    @property
+    def rows(self) -> int:
+        """How many rows were scored so far."""
+        return self._rows
 
     def result(self) -> Evaluation:
         """The scores of all batches so far."""
@@ -64,14 +68,40 @@ def evaluate(
     batch_size: int = 256,
     device: str | None = None,
     workers: int = 0,
-) -> Evaluation:
-    """Loss and accuracy of a model on a data set; the model does not learn from it.
+    progress: Progress = no_progress,
+) -> Score:
+    """Loss, accuracy, area under the curve and confusion matrix of a model, which does not learn from it.
 
-        evaluate(model, MorphedDataset("delivery", "test")).accuracy
+        loss, accuracy = evaluate(model, MorphedDataset("delivery", "test"))
+        evaluate(model, MorphedDataset("delivery", "test")).confusion
 
     Raises:
         ParameterError: if data and model do not belong together, or the data has no labels.
     """
+    truth: list[npt.NDArray[np.int64]] = []
+    chances: list[npt.NDArray[np.float64]] = []
+
+    def keep(logits: Tensor, labels: Tensor) -> None:
+        truth.append(labels.cpu().numpy())
+        chances.append(logits.cpu().double().softmax(1).numpy())
+
+    scored = loss_and_accuracy(
+        model, dataset, batch_size=batch_size, device=device, workers=workers, progress=progress, seen=keep
+    )
+    return Score(*scored, np.concatenate(truth), np.concatenate(chances))
+
+
+def loss_and_accuracy(
+    model: nn.Module,
+    dataset: Dataset[Any],
+    *,
+    batch_size: int = 256,
+    device: str | None = None,
+    workers: int = 0,
+    progress: Progress = no_progress,
+    seen: Callable[[Tensor, Tensor], None] = lambda logits, labels: None,
+) -> Evaluation:
+    """The same without the answers, which may be large: what a training wants after each epoch."""
     check_key(model, dataset)
     place, running = move(model, device), RunningScore()
     with in_mode(model, training=False), torch.inference_mode():
@@ -79,6 +109,8 @@ def evaluate(
             samples, labels = (part.to(place) for part in samples_and_labels(batch))
             logits = logits_of(model, samples)
             running.add(loss_of(logits, labels), logits, labels)
+            seen(logits, labels)
+            progress(running.rows, len(dataset))  # type: ignore[arg-type]
     return running.result()
 
 
@@ -89,10 +121,24 @@ def predict(
     batch_size: int = 256,
     device: str | None = None,
     workers: int = 0,
+    class_names: Sequence[str] | None = None,
+    progress: Progress = no_progress,
 ) -> pa.Table:
     """An answer for every row: `row_id`, `prediction` (the class), `probability` (one per class).
 
         pyarrow.parquet.write_table(predict(model, dataset), "predictions.parquet")
+
+    Where classes have names, `class_name` is that of the prediction, and the table's metadata has all of
+    them as `class_names`; where the data has labels, `label` is the true class.
+
+    Args:
+        model: a classifier with the augmented layer that belongs to the data.
+        dataset: the rows to answer.
+        batch_size: rows at a time.
+        device: where to run, such as 'cuda'; None for where the model is.
+        workers: processes that read ahead.
+        class_names: names of the network's classes; None for those that the data gives.
+        progress: called with the rows done and the rows to do.
 
     Raises:
         ParameterError: if the model has no augmented layer, or one for another key than the data's.
@@ -105,7 +151,23 @@ def predict(
         for batch in in_order(dataset, batch_size=batch_size, workers=workers):
             logits = logits_of(model, samples_of(batch).to(place))
             parts.append(logits.float().softmax(1).cpu().numpy())
-    probabilities = np.concatenate(parts)
-    lists = pa.FixedSizeListArray.from_arrays(pa.array(probabilities.reshape(-1)), probabilities.shape[1])
-    predictions = pa.array(probabilities.argmax(axis=1).astype(np.int64))
-    return pa.table({ROW_ID: dataset.row_ids, PREDICTION: predictions, PROBABILITY: lists})
+            progress(min(len(parts) * batch_size, len(dataset)), len(dataset))
+    return _table(np.concatenate(parts), dataset, dataset.classes if class_names is None else class_names)
+
+
+def _table(
+    probabilities: npt.NDArray[np.float32], dataset: MorphedDataset, names: Sequence[str] | None
+) -> pa.Table:
+    """Answers as a table, with names and labels where there are any."""
+    answers = probabilities.argmax(axis=1).astype(np.int64)
+    columns: dict[str, Any] = {ROW_ID: dataset.row_ids, PREDICTION: answers}
+    if names is not None:  # a network may have outputs that no class belongs to
+        known = [names[one] if one < len(names) else None for one in answers.tolist()]
+        columns[CLASS_NAME] = pa.array(known, pa.string())
+    columns[PROBABILITY] = pa.FixedSizeListArray.from_arrays(
+        pa.array(probabilities.reshape(-1)), probabilities.shape[1]
+    )
+    if dataset.labels is not None:
+        columns[LABEL] = dataset.labels
+    table = pa.table(columns)
+    return table if names is None else table.replace_schema_metadata({CLASS_NAMES: json.dumps([*names])})

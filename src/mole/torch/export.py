@@ -9,7 +9,7 @@ from mole.errors import ParameterError, UnsupportedLayerError
 from mole.scheme.convolution import features_of
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation
-from mole.scheme.shapes import Array, Shape
+from mole.scheme.shapes import Array, Shape, check_shape
 from mole.torch.calls import close
 from mole.torch.find import FoundLayer, find_first_layer
 from mole.torch.module import AugmentedModule
@@ -20,8 +20,8 @@ def export_first_layer(
     model: nn.Module,
     input_shape: Shape,
     *,
-    mean: Sequence[float] | None = None,
-    std: Sequence[float] | None = None,
+    mean: float | Sequence[float] | None = None,
+    std: float | Sequence[float] | None = None,
 ) -> FirstLayer:
     """The first layer of a model, as the provider needs it.
 
@@ -31,7 +31,8 @@ def export_first_layer(
     Args:
         model: the network, trained on similar public data.
         input_shape: shape of one sample as the model takes it, such as (3, 32, 32).
-        mean: what is subtracted from each channel before the network, on a scale of 0 to 1.
+        mean: what is subtracted from each channel before the network, on a scale of 0 to 1; a single
+            number for all of them.
         std: what each channel is then divided by.
 
     Raises:
@@ -39,7 +40,9 @@ def export_first_layer(
     """
     if (mean is None) != (std is None):
         raise ParameterError("a normalisation needs both mean and std: give both or none")
-    normalisation = None if mean is None or std is None else Normalisation(mean, std)  # type: ignore[arg-type]
+    normalisation = None
+    if mean is not None and std is not None:
+        normalisation = Normalisation.of_channels(mean, std, check_shape(input_shape)[0])
     return describe(find_first_layer(model, input_shape), normalisation)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from mole.errors import UnsupportedLayerError
 from mole.scheme.first_layer import Padding
-from mole.scheme.shapes import Shape, check_shape
+from mole.scheme.shapes import Shape, channels_last_hint, check_shape
 from mole.torch.calls import call_reasons
 from mole.torch.chance import Chance
 from mole.torch.running import unwrapped
@@ -73,7 +73,7 @@ def _find(model: nn.Module, input_shape: Shape, *, thorough: bool) -> FoundLayer
         first_line = (str(trace.error).splitlines() or [type(trace.error).__name__])[0]
         raise UnsupportedLayerError(
             f"{type(model).__name__} does not run on a batch of shape {tuple(batch.shape)}",
-            [first_line],
+            [channels_last_hint(tuple(batch.shape[1:])) or first_line],
         ) from trace.error
     reasons = _reasons(trace)
     if not reasons:

@@ -10,11 +10,12 @@ from torch.utils.data import DataLoader, Dataset
 from mole.errors import FileError, ParameterError
 from mole.progress import Progress, no_progress
 from mole.torch.batches import samples_and_labels, shuffled
-from mole.torch.evaluation import Evaluation, RunningScore, evaluate, loss_of
+from mole.torch.evaluation import RunningScore, loss_and_accuracy, loss_of
 from mole.torch.models import fill
 from mole.torch.module import augmented_part, check_key
 from mole.torch.resume import ResumeFile
 from mole.torch.running import logits_of, move
+from mole.torch.scores import Evaluation
 
 
 class Epoch(NamedTuple):
@@ -24,12 +25,14 @@ class Epoch(NamedTuple):
         number: counted from 1.
         loss, accuracy: on the training data, while the model was learning from it.
         validation: on other data, after the epoch; None if there is no other data.
+        split: the name of that other data, if it is a split of a delivery.
     """
 
     number: int
     loss: float
     accuracy: float
     validation: Evaluation | None
+    split: str | None = None
 
 
 def train(
@@ -39,8 +42,10 @@ def train(
     epochs: int,
     batch_size: int = 64,
     learning_rate: float = 1e-3,
+    weight_decay: float = 0.0,
     seed: int = 0,
     device: str | None = None,
+    finished: int = 0,
     validation: Dataset[Any] | None = None,
     workers: int = 0,
     resume_file: ResumeFile | None = None,
@@ -48,7 +53,7 @@ def train(
     on_resume: Callable[[int], None] = lambda finished: None,
     on_epoch: Callable[[Epoch], None] = lambda epoch: None,
 ) -> tuple[Epoch, ...]:
-    """Train a model in place, with Adam and a learning rate that rises and falls once.
+    """Train a model in place, with AdamW and a learning rate that rises and falls once.
 
         attach(model, mole.load("delivery/augmented-layer.safetensors"))
         train(model, MorphedDataset("delivery", "train"), epochs=10)
@@ -58,40 +63,50 @@ def train(
     Args:
         model: a classifier, with the augmented layer attached if the data is morphed.
         dataset: samples with labels, such as a `MorphedDataset`.
-        epochs: passes over the data.
+        epochs: passes over the data, with those that are finished.
         batch_size: rows per step.
         learning_rate: its peak.
+        weight_decay: how strongly weights are drawn towards zero.
         seed: decides the order of the rows, and dropout.
         device: where to train, such as 'cuda'; None for where the model is. The model stays there.
+        finished: epochs that the model has behind it. The learning rate rises and falls once more over the
+            others, and rows come in other orders.
         validation: other data to score the model on after each epoch.
         workers: processes that read ahead.
         resume_file: keeps the state after each epoch. If it holds one already, training resumes there; on a
             delivery it ends as if it had never been interrupted.
         progress: called with the steps done and the steps to do.
-        on_resume: called with the number of finished epochs, if training resumes.
+        on_resume: called with the number of finished epochs, if there are any.
         on_epoch: called after each epoch.
 
     Returns:
-        Every epoch, those before an interruption included.
+        Every epoch, those before an interruption included, but none of those that were finished before.
 
     Raises:
         ParameterError: if data and model do not belong together, or the training fails.
         FileError: if the resume file belongs to another training, or cannot be read or written.
     """
     _check_positive(epochs=epochs, batch_size=batch_size, learning_rate=learning_rate)
+    if not weight_decay >= 0:
+        raise ParameterError(f"weight_decay is {weight_decay}: give 0 or a number above")
+    if not 0 <= finished < epochs:
+        raise ParameterError(f"finished is {finished}: give a number from 0 to below epochs, {epochs}")
     check_key(model, dataset)
-    place = move(model, device)
+    place, name = move(model, device), getattr(validation, "split", None)
     with torch.random.fork_rng([place] if place.type == "cuda" else []):
-        torch.manual_seed(seed)
-        loader = shuffled(dataset, batch_size=batch_size, seed=seed, workers=workers)
-        trainer = Trainer(model, loader, place, learning_rate, epochs=epochs, progress=progress)
+        torch.manual_seed(seed + finished)
+        loader = shuffled(dataset, batch_size=batch_size, seed=seed + finished, workers=workers)
+        trainer = Trainer(
+            model, loader, place, learning_rate, weight_decay, epochs=epochs - finished, progress=progress
+        )
         history = [] if resume_file is None else trainer.resume(resume_file)
-        if history:
-            on_resume(len(history))
-        for number in range(len(history) + 1, epochs + 1):
+        history = [epoch._replace(split=name) for epoch in history]
+        if history or finished:
+            on_resume(finished + len(history))
+        for number in range(finished + len(history) + 1, epochs + 1):
             score = trainer.epoch()
-            others = None if validation is None else evaluate(model, validation, workers=workers)
-            history.append(Epoch(number, *score, others))
+            others = None if validation is None else loss_and_accuracy(model, validation, workers=workers)
+            history.append(Epoch(number, *score, others, name))
             if resume_file is not None:
                 resume_file.keep(trainer.state(history))
             on_epoch(history[-1])
@@ -107,6 +122,7 @@ class Trainer:
         loader: DataLoader[Any],
         device: torch.device,
         learning_rate: float,
+        weight_decay: float,
         *,
         epochs: int,
         progress: Progress,
@@ -116,7 +132,7 @@ class Trainer:
             raise ParameterError("the model has nothing to train: all its parameters are frozen")
         self._model, self._loader, self._device, self._progress = model, loader, device, progress
         self._done, self._steps = 0, epochs * len(loader)
-        self._optimizer = torch.optim.Adam(parameters, lr=learning_rate)
+        self._optimizer = torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=weight_decay)
         self._schedule = torch.optim.lr_scheduler.OneCycleLR(
             self._optimizer, max_lr=learning_rate, total_steps=max(2, self._steps)
         )

@@ -14,7 +14,7 @@ from mole.exchange.checkpoint_files import CHECKPOINT
 from mole.exchange.layer_files import AUGMENTED_LAYER, FIRST_LAYER
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation
-from mole.scheme.shapes import Shape, element_count, shape_text
+from mole.scheme.shapes import Shape, channels_last_hint, element_count, shape_text
 from mole.storage.checked import read_metadata
 from mole.torch.models import read_weights
 
@@ -77,9 +77,8 @@ def _choose(found: Mapping[str, Tensor], tensor: str | None, shape: Shape, path:
         return fitting[0]
     if not fitting:
         sides = shape_text(shape)
-        raise ParameterError(
-            f"{path} has no weight that takes samples of {sides}: it has {_listed(weights)}"
-        )
+        hint = channels_last_hint(shape) or f"it has {_listed(weights)}"
+        raise ParameterError(f"{path} has no weight that takes samples of {sides}: {hint}")
     raise ParameterError(
         f"{path} has {len(fitting)} weights that could be the first layer's",
         advice={"tensor": tuple(fitting[:SHOWN])},

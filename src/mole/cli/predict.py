@@ -1,0 +1,145 @@
+"""`mole predict` and `mole evaluate`: a trained network on morphed data. PyTorch is loaded last."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mole.cli.options import (
+    BatchSizeOption,
+    DeliveryArgument,
+    DeviceOption,
+    ForceOption,
+    IdentityOption,
+    JsonOption,
+    NetworkOption,
+    QuietOption,
+)
+from mole.cli.terminal import check_output, fit_to_print, progress_bar, show, warnings_said
+from mole.cli.train import percent
+from mole.errors import ParameterError
+from mole.exchange.checkpoint_files import CheckpointFacts, read_facts
+from mole.exchange.delivery import Delivery
+from mole.exchange.split_roles import split_to_score
+from mole.foreign_text import shown
+
+if TYPE_CHECKING:
+    from mole.torch import Score
+
+MOST_SHOWN = 20  # classes of a table on a terminal; JSON has them all
+LONGEST_NAME = 20
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(help="A checkpoint that `mole train` wrote.")],
+    requests: Annotated[str, typer.Argument(help="Morphed data: what `mole morph` or `deliver` wrote.")],
+    split: Annotated[str | None, typer.Option(help="Which split; otherwise the only one.")] = None,
+    network: NetworkOption = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The Parquet file to write.")] = Path(
+        "predictions.parquet"
+    ),
+    batch_size: BatchSizeOption = 256,
+    device: DeviceOption = None,
+    identity: IdentityOption = None,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run a trained network on morphed requests: a Parquet file of row ids, classes and probabilities.
+
+    Where classes have names, they stand beside their numbers; where the data has labels, so do these.
+    """
+    check_output(out, force=force)
+    with warnings_said(quiet=quiet), progress_bar("Predicting", quiet=quiet) as progress:
+        opened, _ = _opened(requests, model, identity)
+        from mole.torch import predict_on  # noqa: PLC0415  (an extra)
+
+        answers = predict_on(
+            opened, checkpoint=model, split=split, network=network, out=out, batch_size=batch_size,
+            device=device, replace=force, progress=progress,
+        )  # fmt: skip
+    facts: dict[str, Any] = {"predictions": str(out), "rows": answers.num_rows}
+    if "label" in answers.column_names:
+        right = (answers["prediction"].to_numpy() == answers["label"].to_numpy()).mean()
+        facts["accuracy"] = round(float(right), 4) if as_json else percent(right)
+    show(facts, as_json=as_json)
+
+
+def evaluate(
+    delivery: DeliveryArgument,
+    checkpoint: Annotated[Path, typer.Option(help="A checkpoint that `mole train` wrote.")] = Path(
+        "model.safetensors"
+    ),
+    split: Annotated[
+        str | None, typer.Option(help="Which split; otherwise test, else validation, else the only one.")
+    ] = None,
+    network: NetworkOption = None,
+    batch_size: BatchSizeOption = 256,
+    device: DeviceOption = None,
+    identity: IdentityOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Score a trained network on a delivery with labels: accuracy, AUC and the confusion matrix.
+
+    The AUC of two classes is that of the second; of more, each is told from all others, and it is the mean.
+    """
+    with warnings_said(quiet=quiet), progress_bar("Evaluating", quiet=quiet) as progress:
+        opened, known = _opened(delivery, checkpoint, identity)
+        name = split_to_score(opened) if split is None else split
+        from mole.torch import evaluate_on  # noqa: PLC0415  (an extra)
+
+        score = evaluate_on(
+            opened, checkpoint=checkpoint, split=name, network=network, batch_size=batch_size,
+            device=device, progress=progress,
+        )  # fmt: skip
+    facts: dict[str, Any] = {
+        "checkpoint": str(checkpoint),
+        "split": name,
+        "rows": score.rows,
+        "loss": round(score.loss, 4),
+        "accuracy": round(score.accuracy, 4) if as_json else percent(score.accuracy),
+        "auc": None if score.auc is None else round(score.auc, 4),
+    }
+    names = _class_names(known.class_names or opened.manifest.classes or (), score)
+    if as_json:
+        confusion = None if score.confusion is None else score.confusion.tolist()
+        facts |= {"classes": names, "confusion": confusion}
+    show(facts, as_json=as_json)
+    if not as_json:
+        for line in _table(names, score):
+            typer.echo(fit_to_print(line))
+
+
+def _opened(place: str, checkpoint: Path, identity: list[Path] | None) -> tuple[Delivery, CheckpointFacts]:
+    """Both files, as far as they can be judged without PyTorch, which takes seconds to load."""
+    opened = Delivery.open(place, identity=identity)
+    facts = read_facts(checkpoint)
+    theirs, ours = facts.key_fingerprint, opened.manifest.key_fingerprint
+    if theirs is not None and theirs != ours:
+        raise ParameterError(
+            f"{place} was morphed with key {ours} and {checkpoint} was trained for key {shown(theirs)}: "
+            "give a network that was trained on data of the same key"
+        )
+    return opened, facts
+
+
+def _class_names(known: tuple[str, ...], score: "Score") -> list[str]:
+    """A name for every output of the network: its number, where no class belongs to it."""
+    outputs = score.probabilities.shape[1]
+    return [*known[:outputs], *(str(number) for number in range(min(len(known), outputs), outputs))]
+
+
+def _table(names: list[str], score: "Score") -> list[str]:
+    """The confusion matrix in lines: a class in each row, what it was taken for in the columns."""
+    if score.confusion is None or len(names) > MOST_SHOWN:
+        return [f"confusion matrix  {len(names)} classes: ask for JSON"]
+    heads = [shown(name, LONGEST_NAME) for name in names]
+    cells = [[str(count) for count in row] for row in score.confusion.tolist()]
+    first = max(map(len, heads))
+    widths = [max(len(text) for text in column) for column in zip(heads, *cells, strict=True)]
+    lines = ["confusion matrix (a row for each class, a column for what it was taken for)"]
+    for head, row in zip(["", *heads], [heads, *cells], strict=True):
+        columns = (f"{text:>{width}}" for text, width in zip(row, widths, strict=True))
+        lines.append(f"  {head:<{first}}  {'  '.join(columns)}")
+    return lines
