@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+import layer_sizes
+import mole
 from mole.provider.ledger import Entry
 from mole.storage.checked import read_metadata
 from mole.torch import CheckpointFacts, save_checkpoint
@@ -93,15 +95,22 @@ def test_the_targets_are_met_by_the_committed_results():
         assert error <= limits.get(row["core"], np.inf)
 
 
-@pytest.mark.parametrize(
-    "document",
-    ["README.md", "CONTRIBUTING.md", "docs/analysis.md", "docs/architecture.md", "docs/format.md"],
-)
-def test_links_lead_somewhere(document):
-    path = ROOT / document
-    targets = re.findall(r"\]\(([^)#]+)\)", path.read_text())
-    for target in targets:
-        assert target.startswith("https://") or (path.parent / target).exists(), target
+def test_the_table_of_sizes_is_computed():
+    assert layer_sizes.table() in README
+
+
+def test_the_software_is_cited_with_its_version_and_its_paper():
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {mole.__version__}\n" in citation
+    for words in (
+        "Towards Efficient and Secure Delivery",
+        "Shen",
+        "Liu",
+        "Chen",
+        "Li",
+        "arxiv.org/abs/1909.07632",
+    ):
+        assert words in citation
 
 
 def test_files_that_documents_name_exist():
