@@ -4,6 +4,7 @@ It covers what others build on: the package's own names, the developer's side, a
 describe themselves (`mole --help`), and file formats have their own page.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -30,8 +31,21 @@ LEFT_OUT = tuple(
 
 def build(out: Path) -> None:
     """Write the pages into a folder."""
-    pdoc.render.configure(docformat="google", footer_text="Morphed Learning", search=True)
+    pdoc.render.configure(docformat="google", footer_text="Morphed Learning", show_source=False)
     pdoc.pdoc(*MODULES, *LEFT_OUT, output_directory=out)
+    for page in out.rglob("*.html"):
+        page.write_text(without_dead_links(page.read_text()))
+
+
+def without_dead_links(page: str) -> str:
+    """A page whose links to members that it does not show, such as inherited ones, are plain text.
+
+    >>> without_dead_links('<a id="here" href="#here">x</a> <a href="#none">y</a>')
+    '<a id="here" href="#here">x</a> y'
+    """
+    places = set(re.findall(r'\bid="([^"]+)"', page))
+    link = re.compile(r'<a\b[^>]*?href="#([^"]+)"[^>]*>(.*?)</a>', re.DOTALL)
+    return link.sub(lambda found: found[0] if found[1] in places else found[2], page)
 
 
 if __name__ == "__main__":
