@@ -35,7 +35,7 @@ def told(tmp_path_factory):
     few = {name: array[::2] if len(array) > 100 else array for name, array in images.items()}
     few["x_private"], few["y_private"] = images["x_private"][:1600], images["y_private"][:1600]
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        # One private image is nearly a public one. Whether it is among those looked for is the key's secret.
+        # One private image is nearly a public one. Whether it is among those looked for depends on the key.
         warnings.filterwarnings("ignore", "1 of 64 delivered images", MoleWarning)
         patch.setattr(story, "fashion_mnist", lambda: few)
         patch.setattr(arms, "EPOCHS", 2)

@@ -34,7 +34,7 @@ def test_the_quick_start_runs(tmp_path, monkeypatch):
     assert names["logits"].shape == (8, 10)
     again = names["model"](torch.from_numpy(names["morphed"]))
     assert torch.allclose(names["logits"], again, atol=1e-5)
-    recovered, images = names["recovered"]["x_train"], names["images"].transpose(0, 3, 1, 2)
+    recovered, images = names["recovered"]["x_train"], names["images"]
     assert np.abs(recovered.astype(int) - images).max() <= 4  # what 8 bits leave of pixels up to 255
     assert (tmp_path / "audit" / "audit.html").is_file()
 
