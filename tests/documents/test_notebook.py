@@ -35,7 +35,9 @@ def committed() -> dict:
 
 
 @pytest.mark.timeout(600)  # it trains, and others may be at work
-def test_the_notebook_runs_and_shows_what_was_committed(committed):
+def test_the_notebook_runs_and_shows_what_was_committed(committed, tmp_path, monkeypatch):
+    for folder in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):  # nothing is left in the user's own
+        monkeypatch.setenv(folder, str(tmp_path / folder))
     again = run_notebook.run(STORY)
     assert shown_by(again) == shown_by(committed)
     lines = {
