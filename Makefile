@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint format test explore fuzz check benchmark analysis clean
+.PHONY: help setup demo lint format test explore fuzz check docs pictures benchmark analysis clean
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,5 +63,12 @@ analysis: $(READY)  ## Rewrite the figures of docs/analysis.md
 	$(BIN)/mole analyze --preset cifar-vgg16 --json > docs/results/analysis-cifar-vgg16.json
 	$(BIN)/mole analyze --preset imagenet-resnet152 --json > docs/results/analysis-imagenet-resnet152.json
 
+docs: $(READY)  ## Build the API reference from docstrings, into site/
+	rm -rf site
+	$(BIN)/python tools/reference.py site
+
+pictures: demo  ## Make the README's pictures from the demo; needs Chromium
+	$(BIN)/python tools/pictures.py mole-demo docs/pictures
+
 clean:  ## Remove the environment and everything built
-	rm -rf $(VENV) dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+import layer_sizes
+import mole
 from mole.provider.ledger import Entry
 from mole.storage.checked import read_metadata
 from mole.torch import CheckpointFacts, save_checkpoint
@@ -32,7 +34,7 @@ def test_the_quick_start_runs(tmp_path, monkeypatch):
     assert names["logits"].shape == (8, 10)
     again = names["model"](torch.from_numpy(names["morphed"]))
     assert torch.allclose(names["logits"], again, atol=1e-5)
-    recovered, images = names["recovered"]["x_train"], names["images"].transpose(0, 3, 1, 2)
+    recovered, images = names["recovered"]["x_train"], names["images"]
     assert np.abs(recovered.astype(int) - images).max() <= 4  # what 8 bits leave of pixels up to 255
     assert (tmp_path / "audit" / "audit.html").is_file()
 
@@ -93,15 +95,22 @@ def test_the_targets_are_met_by_the_committed_results():
         assert error <= limits.get(row["core"], np.inf)
 
 
-@pytest.mark.parametrize(
-    "document",
-    ["README.md", "CONTRIBUTING.md", "docs/analysis.md", "docs/architecture.md", "docs/format.md"],
-)
-def test_links_lead_somewhere(document):
-    path = ROOT / document
-    targets = re.findall(r"\]\(([^)#]+)\)", path.read_text())
-    for target in targets:
-        assert target.startswith("https://") or (path.parent / target).exists(), target
+def test_the_table_of_sizes_is_computed():
+    assert layer_sizes.table() in README
+
+
+def test_the_software_is_cited_with_its_version_and_its_paper():
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {mole.__version__}\n" in citation
+    for words in (
+        "Towards Efficient and Secure Delivery",
+        "Shen",
+        "Liu",
+        "Chen",
+        "Li",
+        "arxiv.org/abs/1909.07632",
+    ):
+        assert words in citation
 
 
 def test_files_that_documents_name_exist():

@@ -1,4 +1,4 @@
-"""The README's transcript of both roles runs exactly as printed."""
+"""The README's transcript of both roles runs exactly as printed, in the files of a fresh clone."""
 
 import os
 import re
@@ -10,36 +10,22 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import torch
 from PIL import Image
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+from mole.provider.keys import MorphKey
 
-NETWORK = """
-import torch
-
-def small():
-    return torch.nn.Sequential(
-        torch.nn.Conv2d(3, 8, 3, stride=2, padding=1), torch.nn.ReLU(),
-        torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(), torch.nn.Linear(128, 2),
-    )
-"""
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
 
 
 @pytest.fixture
-def workplace(tmp_path, rng) -> Path:
-    """What the transcript says that the two roles have."""
-    (tmp_path / "network.py").write_text(NETWORK)
-    names: dict[str, object] = {}
-    exec(NETWORK, names)
-    torch.save(names["small"]().state_dict(), tmp_path / "public.pt")
-    (tmp_path / "passphrase.txt").write_text("correct horse battery staple\n")
-    for folder, count in (("photos/train", 20), ("photos/test", 5), ("new-photos", 3)):
-        for name in ("cat", "dog"):
-            (tmp_path / folder / name).mkdir(parents=True)
-            for index in range(count):
-                pixels = rng.integers(0, 256, (40, 36, 3), dtype=np.uint8)
-                Image.fromarray(pixels).save(tmp_path / folder / name / f"{index}.jpg")
+def clone(tmp_path) -> Path:
+    """What a clone has of the examples: what git would take, and nothing that was made there."""
+    shutil.copytree(
+        ROOT / "examples",
+        tmp_path / "examples",
+        ignore=lambda folder, names: [name for name in names if not name.endswith((".py", ".ipynb"))],
+    )
     return tmp_path
 
 
@@ -47,16 +33,46 @@ def workplace(tmp_path, rng) -> Path:
     not (shutil.which("age-keygen") and shutil.which("ssh-keygen")),
     reason="the transcript makes keys with age and OpenSSH",
 )
-def test_the_transcript_of_the_readme(workplace):
+@pytest.mark.timeout(900)  # seventeen processes, one after the other: slow where others are at work
+def test_the_transcript_of_the_readme(clone):
     first, second = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
-    run(first, workplace)
-    assert pq.read_table(workplace / "predictions.parquet").num_rows == 6
-    with np.load(workplace / "recovered.npz") as recovered:
-        assert recovered["x_train"].shape == (40, 3, 32, 32)
-        assert recovered["y_train"].tolist() == [0] * 20 + [1] * 20
-    assert "signed by SHA256:" in run(second, workplace)
+    run(first, clone)
+    place = clone / "examples"
+    assert pq.read_table(place / "predictions.parquet").num_rows == 20
+    with np.load(place / "recovered.npz") as recovered:
+        files = sorted((place / "photos" / "train").glob("*/*.png"))
+        originals = np.stack([np.asarray(Image.open(file)) for file in files])
+        assert np.array_equal(recovered["x_train"][:, 0], originals)
+        assert np.bincount(recovered["y_train"]).tolist() == np.bincount(labels_of(files)).tolist()
+    passphrase = (place / "passphrase.txt").read_text().strip()
+    assert MorphKey.load(place / "provider.key", passphrase).core == "whitened"
+    assert (place / "audit" / "audit.html").is_file()
+    assert "signed by SHA256:" in run(second, place)
     for name in ("delivery", "requests", "signed"):
-        assert all(path.suffix == ".age" for path in (workplace / name).rglob("*") if path.is_file())
+        assert all(path.suffix == ".age" for path in (place / name).rglob("*") if path.is_file())
+    assert not (place / "passphrase.txt").stat().st_mode & 0o077
+
+
+def test_what_the_transcript_makes_is_not_committed(clone):
+    """Keys, passphrases and private images lie where they were made, and git does not see them."""
+    first, second = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+    made = [
+        *re.findall(r"(?:--out|-o|>|-f) (\S+?)\)?$", first + second, flags=re.MULTILINE),
+        "public.pt",
+        "photos/1",
+    ]
+    assert {"provider.key", "passphrase.txt", "developer.txt", "delivery", "provider"} <= {*made}
+    for name in made:
+        asked = ["git", "check-ignore", "--quiet", f"examples/{name}"]
+        done = subprocess.run(asked, cwd=ROOT, check=False)
+        if done.returncode == 128:
+            pytest.skip("not a checkout")
+        assert done.returncode == 0, name
+
+
+def labels_of(files: list[Path]) -> list[int]:
+    classes = sorted({file.parent.name for file in files})
+    return [classes.index(file.parent.name) for file in files]
 
 
 def run(block: str, workplace: Path) -> str:

@@ -13,6 +13,7 @@ import mole
 from command import right
 from deliveries import make_layer, write_npz
 from images import smooth_images
+from mole.provider.picture_sheet import FRAME, HEADING
 from mole.provider.review import contact_sheet, rebuild, review_layer
 from mole.scheme.convolution import features_of
 
@@ -60,11 +61,17 @@ def test_linear_layers_are_reviewed_too(rng):
     assert review_layer(layer, images).looks_like_image is None
 
 
-def test_the_picture_has_a_row_an_image(rng):
+def test_the_picture_has_a_row_an_image_and_a_heading_a_column(rng):
     images = smooth_images(rng, 4, (3, 12, 12))
-    sheet = contact_sheet(review_layer(layer_of(rng, 8, padding=1), images), images)
-    assert sheet.shape == (4 * 14, 8 * 14)
-    assert (sheet.min(), sheet.max()) == (0, 1)
+    sheet = np.asarray(contact_sheet(review_layer(layer_of(rng, 8, padding=1), images), images))
+    side = 96 + 2 * FRAME
+    assert sheet.shape == (HEADING + 4 * side, 8 * side, 3)
+    columns = np.hsplit(sheet.astype(int), 8)
+    assert all((column[:HEADING] < 128).any() for column in columns)
+    coloured = [
+        (column[HEADING:].max(axis=2) - column[HEADING:].min(axis=2)).max() > 50 for column in columns
+    ]
+    assert coloured == [True, *[False] * 6, True]  # images and rebuilt ones in colour, maps in grey
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -95,7 +102,7 @@ def test_the_command_on_a_linear_layer_and_on_sound(tmp_path, rng):
     facts = right("review", "linear.safetensors", "--data", "images.npz", cwd=tmp_path)
     assert facts["hostile"] is True
     with Image.open(tmp_path / "review.png") as picture:
-        assert picture.width == 2 * 12 * 10  # images and rebuilt ones
+        assert picture.width == 2 * (96 + 2 * FRAME)  # images and rebuilt ones
     np.savez(tmp_path / "sound.npz", x=rng.normal(size=(20, 1, 30)).astype(np.float32))
     weight = rng.normal(size=(4, 1, 9)).astype(np.float32)
     mole.save(mole.FirstLayer.conv(weight, None, input_shape=(1, 30)), tmp_path / "sound.safetensors")

@@ -1,23 +1,20 @@
-"""Arrays as pictures: a PNG with its caption, a contact sheet, and the rows of pictures of an attack."""
+"""Arrays as pictures: a PNG with its caption, and the rows of pictures of an attack."""
 
 import io
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
 from mole.attacks.tools.attack import Attack, Finding
 from mole.attacks.tools.views import DeliveryView
 from mole.audit.report import Picture
 from mole.audit.scoring import Truth, aligned
 from mole.audit.subject import Subject
-from mole.errors import ShapeError
+from mole.provider.picture_sheet import as_image
 from mole.scheme.shapes import Array, Shape
 
 MIN_SPREAD = 1e-12  # below this an array has one shade only
 PICTURED = 3  # images of an attack
-FRAME, ENLARGED = 1, 3  # pixels around a picture on a sheet, and pixels per pixel
 
 
 def picture(caption: str, pixels: Array) -> Picture:
@@ -32,25 +29,8 @@ def picture(caption: str, pixels: Array) -> Picture:
         pixels: what is below 0 or above 1 is clipped.
     """
     file = io.BytesIO()
-    _image(pixels).save(file, "PNG", optimize=True)
+    as_image(pixels).save(file, "PNG", optimize=True)
     return Picture(caption, file.getvalue())
-
-
-def save_sheet(path: Path, rows: Sequence[Sequence[Array] | Array]) -> None:
-    """Save rows of grey pictures, (height, width) each, as one enlarged contact sheet with white frames."""
-    framed = [[np.pad(pixels, FRAME, constant_values=1.0) for pixels in row] for row in rows]
-    sheet = _image(np.vstack([np.hstack(row) for row in framed]))
-    size = (ENLARGED * sheet.width, ENLARGED * sheet.height)
-    sheet.resize(size, Image.Resampling.NEAREST).save(path)
-
-
-def _image(pixels: Array) -> Image.Image:
-    if pixels.ndim == 2:
-        pixels = pixels[np.newaxis]
-    if pixels.ndim != 3 or len(pixels) not in (1, 3):
-        raise ShapeError(f"an array of shape {pixels.shape} is not a picture: give 1 or 3 channels first")
-    values = np.rint(np.clip(np.nan_to_num(pixels), 0, 1) * 255).astype(np.uint8)
-    return Image.fromarray(values[0] if len(values) == 1 else np.moveaxis(values, 0, -1))
 
 
 def stretched(values: Array) -> Array:

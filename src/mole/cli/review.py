@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
-from PIL import Image
 
 from mole.cli.options import (
     ForceOption,
@@ -17,13 +15,11 @@ from mole.cli.options import (
     ResizeOption,
 )
 from mole.cli.terminal import check_output, say, show
-from mole.errors import FileError
 from mole.exchange.signatures import load_signed_layer
-from mole.provider.review import Review, contact_sheet, review_layer
-from mole.scheme.shapes import Array
+from mole.provider.picture_sheet import save_sheet
+from mole.provider.review import contact_sheet, review_layer
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
-from mole.storage.atomic import new_file, reason_of
 
 
 def review(
@@ -48,7 +44,7 @@ def review(
     found = review_layer(first, plain)
     has_picture = len(first.input_shape) == 3
     if has_picture:
-        _draw(found, plain, out)
+        save_sheet(out, contact_sheet(found, plain))
     for finding in found.findings:
         say(finding, quiet=quiet)
     show(
@@ -65,15 +61,3 @@ def review(
         },
         as_json=as_json,
     )
-
-
-def _draw(found: Review, plain: Array, path: Path) -> None:
-    """Write the picture, enlarged."""
-    picture = Image.fromarray((255 * contact_sheet(found, plain)).astype(np.uint8))
-    factor = max(1, 96 // plain.shape[2])
-    size = (picture.width * factor, picture.height * factor)
-    try:
-        with new_file(path) as temporary:
-            picture.resize(size, Image.Resampling.NEAREST).save(temporary, format="PNG")
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {reason_of(error)}") from None

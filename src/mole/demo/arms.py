@@ -20,7 +20,7 @@ from mole.exchange.delivery import Delivery
 from mole.sources.bundled import Arrays
 from mole.torch import MorphedDataset, attach, evaluate, train
 
-CLASSES, MEAN, STD = 10, (0.286,), (0.353,)  # of Fashion-MNIST
+SHAPE, CLASSES, MEAN, STD = (1, 28, 28), 10, (0.286,), (0.353,)  # of Fashion-MNIST
 EPOCHS, BATCH = 5, 64
 
 

@@ -15,21 +15,18 @@ import numpy as np
 import torch
 
 import mole
-from mole.audit.pictures import save_sheet, stretched
 from mole.audit.report import Report
 from mole.audit.run import audit
-from mole.demo.arms import BATCH, MEAN, STD, Arm, network, plain_data, train_arms
+from mole.demo.arms import BATCH, MEAN, SHAPE, STD, Arm, network, plain_data, train_arms
+from mole.demo.eight_images import draw_picture
 from mole.errors import DeliveryError
 from mole.exchange.delivery import AUGMENTED, Delivery
-from mole.exchange.shards import Encoding
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
 from mole.provider.review import review_layer
-from mole.scheme.shapes import roll, unroll
 from mole.sources.bundled import Arrays, fashion_mnist
 from mole.torch import export_first_layer, train
 
-SHAPE = (1, 28, 28)
 PUBLIC_EPOCHS = 4
 BUDGET = 60.0  # seconds of attacks: the demo should not keep anybody waiting
 Say = Callable[[str], None]
@@ -108,19 +105,6 @@ def _check(delivery: Delivery, say: Say) -> None:
         say(f"  {check.what}: {check.detail}")
         if check.holds is False:
             raise DeliveryError(f"{delivery.label} is not as it was made")
-
-
-def draw_picture(path: Path, images: Arrays, layer: mole.FirstLayer, key: mole.MorphKey) -> None:
-    """Eight images: plain, morphed, recovered with the key, recovered with a wrong key."""
-    chosen = [int(np.flatnonzero(images["y_test"] == label)[0]) for label in range(8)]
-    pixels = images["x_test"][chosen]
-    rows = unroll(mole.morph(layer.plain(pixels[:, np.newaxis]), key))
-    stored = Encoding.fit("int8", rows)
-    received = roll(stored.decode(stored.encode(rows)), SHAPE)
-    recovered = mole.Normalisation(MEAN, STD).undo(mole.unmorph(received, key))
-    wrong = mole.unmorph(received, mole.MorphKey.generate(SHAPE))
-    morphed, noise = ([stretched(image[0]) for image in batch] for batch in (received, wrong))
-    save_sheet(path, [pixels / 255.0, morphed, recovered[:, 0], noise])
 
 
 def _attack(made: Made, layer: mole.FirstLayer, folder: Path) -> Report:

@@ -8,11 +8,13 @@ are filtered images. A developer who means harm can also ask for a layer that si
 from dataclasses import dataclass
 
 import numpy as np
+from PIL import Image
 
 from mole.provider.copying import Copies, copies_of
+from mole.provider.picture_sheet import draw_sheet
 from mole.scheme.convolution import features_of
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.shapes import Array, Shape
+from mole.scheme.shapes import Array
 
 RANK_TOLERANCE = 1e-4
 
@@ -141,25 +143,27 @@ def _correlation(one: Array, other: Array) -> float:
     return float(a @ b) / length if length > 0 else 0.0
 
 
-def contact_sheet(review: Review, plain: Array, *, maps: int = 6) -> Array:
-    """A grey picture, (height, width) from 0 to 1: each image, its strongest maps, the rebuilt image.
+def contact_sheet(review: Review, plain: Array, *, maps: int = 6) -> Image.Image:
+    """A picture of images, grey or in colour: each with its strongest maps, and as it can be rebuilt.
 
-    Features of a Linear layer are no maps, and are left out.
+    Features of a Linear layer are not maps, and are left out.
     """
     strongest = np.argsort(review.features.reshape(*review.features.shape[:2], -1).std(axis=(0, 2)))[::-1]
     shown = strongest[: maps if review.features.ndim == 4 else 0]
-    rows = []
-    for image, features, rebuilt in zip(plain, review.features, review.rebuilt, strict=True):
-        size: Shape = image.shape[-2:]
-        cells = [image.mean(axis=0), *features[shown], rebuilt.mean(axis=0)]
-        rows.append(np.hstack([_cell(cell, size) for cell in cells]))
-    return np.vstack(rows)
+    rows = [
+        [_shades(cell) for cell in (_in_colours(image), *features[shown], _in_colours(rebuilt))]
+        for image, features, rebuilt in zip(plain, review.features, review.rebuilt, strict=True)
+    ]
+    numbered = [f"feature map {number + 1}" for number in range(len(shown))]
+    return draw_sheet(rows, headings=("your image", *numbered, "rebuilt from features"))
 
 
-def _cell(values: Array, size: Shape) -> Array:
-    """A map stretched to a size by repeating pixels, from black to white, with a white frame."""
+def _in_colours(image: Array) -> Array:
+    """An image of three channels as it is, another one in grey."""
+    return image if len(image) == 3 else image.mean(axis=0)
+
+
+def _shades(values: Array) -> Array:
+    """Numbers of any size as pixels: the lowest becomes black, the highest white."""
     low, high = float(values.min()), float(values.max())
-    scaled = (values - low) / (high - low) if high > low else np.zeros_like(values)
-    rows = np.arange(size[0]) * values.shape[0] // size[0]
-    columns = np.arange(size[1]) * values.shape[1] // size[1]
-    return np.pad(scaled[rows][:, columns], 1, constant_values=1.0)
+    return (values - low) / (high - low) if high > low else np.zeros_like(values)
