@@ -180,7 +180,7 @@ def run() -> None:
         finally:
             sys.stdout.flush()
     except MoleError as error:
-        complain(in_options(error))
+        complain(in_options(error), error.lines)
         sys.exit(2 if isinstance(error, CallError) else 1)
     except InterruptedWork as stop:
         complain(f"interrupted: {stop}")
