@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from os import PathLike
 from typing import Any
 
 import pyarrow as pa
@@ -16,9 +15,10 @@ from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import element_count
-from mole.sources.opening import open_source
+from mole.sources.opening import read_source
 from mole.sources.preparation import Mode, Preparation, Resize
-from mole.sources.source import Source, without_labels
+from mole.sources.reading import Reading
+from mole.sources.source import Source
 
 SHARD_BYTES = 1 << 26  # of 32-bit values: large products, and little memory
 
@@ -67,6 +67,7 @@ class Plan:
         skip_bad: leave out samples that cannot be read, instead of stopping.
         class_names: hand over the names of the classes.
         labels: hand over labels; without them no names of classes leave either.
+        reading: what the provider said of how the data is read.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         recipients: for whom the delivery is sealed; none for one that is not.
         sizes: how many samples each split has.
@@ -87,6 +88,7 @@ class Plan:
     skip_bad: bool = False
     class_names: bool = True
     labels: bool = True
+    reading: Reading = field(default_factory=Reading)
     rows_per_shard: int | None = None
     recipients: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(init=False)
@@ -131,7 +133,7 @@ class Plan:
             raise ParameterError(
                 "this plan does not say where its data lies: only a path or URL can travel"
             )
-        return opened_source(self.source_address, labels=self.labels)
+        return read_source(self.source_address, replace(self.reading, labels=self.labels))
 
     def _check(self, source: Source, key: MorphKey) -> None:
         if key.input_shape != self.layer.input_shape:
@@ -164,12 +166,6 @@ class Plan:
             options["recipients"] = self.recipients
         facts = [source.fingerprint, self.sizes, self.layer.fingerprint, key.fingerprint, options]
         return key.mac("delivery", json.dumps(facts, sort_keys=True))
-
-
-def opened_source(source: str | PathLike[str] | Source, *, labels: bool) -> Source:
-    """The data, opened; without its labels where they are to stay."""
-    opened = open_source(source)
-    return opened if labels else without_labels(opened)
 
 
 def kept_types(source: Source, keep: Sequence[str]) -> dict[str, pa.DataType]:
