@@ -67,7 +67,7 @@ COMMANDS = {
     "recover": Entry(
         PROVIDER,
         "check",
-        "Get the images back from a delivery, in the order of your data: arrays x_<split> and y_<split>.",
+        "Get the images back from a delivery, in the order of your data: arrays, a table or PNG files.",
         f"delivery {KEY} --out recovered.npz",
     ),
     "audit": Entry(

@@ -106,7 +106,7 @@ def open_dicom(
     if list(facts) == [place.path] and found is None:
         arranged, classes = {"train": Files((place.path,), None)}, None
     else:
-        arranged, classes = arrange(place, facts, found)
+        arranged, classes = arrange(place, facts, found, labels=reading.labels)
     frames = {path: fact.frames for path, fact in facts.items()}
     splits = {name: _split(place, part, frames, reading) for name, part in arranged.items()}
     print_of_files = fingerprint(place, {path: files[path] for path in facts})

@@ -26,7 +26,8 @@ PERSONAL = re.compile(
     r"Patient(ID|Address|Telephone|BirthName|MotherBirth|Comments|Insurance)|OtherPatient|Accession"
     r"|StudyID|IssuerOf|MedicalRecord|AdmissionID|VisitID|MilitaryRank|PersonName|OperatorIdent"
 )
-_NUMBER = re.compile(r"\(?([0-9a-fA-F]{4}),?\s?([0-9a-fA-F]{4})\)?")
+_HEX = "([0-9a-fA-F]{4})"
+_NUMBERS = (re.compile(rf"{_HEX},?\s?{_HEX}"), re.compile(rf"\({_HEX},\s?{_HEX}\)"))
 
 TextSource = Literal["says so", "ultrasound", "capture"]
 ULTRASOUND, CAPTURE = ("US", "IVUS"), ("SC",)
@@ -57,9 +58,10 @@ def label_tag(text: str) -> int:
     Raises:
         ParameterError: if there is no such element, or it tells people apart.
     """
-    found = _NUMBER.fullmatch(text.strip())
-    tag = int(found[1] + found[2], 16) if found else tag_for_keyword(text.strip())
-    if tag is None:
+    word = text.strip()
+    found = next(filter(None, (pattern.fullmatch(word) for pattern in _NUMBERS)), None)
+    tag = int(found[1] + found[2], 16) if found else tag_for_keyword(word)
+    if tag is None or not word:
         raise ParameterError(
             f"'{shown(text)}' is no DICOM tag: write it as BodyPartExamined or as (0018,0015)"
         )

@@ -87,8 +87,8 @@ def _transfer_syntax(file: BinaryIO) -> Any:
         file.seek(start)
         part = read_dataset(file, is_implicit, True, stop_when=lambda tag, vr, length: tag >> 16 != META)
         try:
-            for element in part:
-                element.value  # noqa: B018  (reading the first one tells whether its type makes sense)
+            for element in part.elements():
+                part[element.tag]  # tells whether its type makes sense
                 break
         except NotImplementedError:
             continue

@@ -34,7 +34,7 @@ def open_folder(folder: Location, files: Mapping[str, FileMark], reading: Readin
     if not images:
         raise SourceError(f"{folder.label} has no images ({', '.join(SUFFIXES)}): is it the right folder?")
     found = labels_of(folder, files, list(images), reading)
-    arranged, classes = arrange(folder, images, found)
+    arranged, classes = arrange(folder, images, found, labels=reading.labels)
     splits = {
         name: FileSplit(
             folder, part.paths, part.labels, {**part.columns, "file_name": file_names(part.paths)}
@@ -87,8 +87,10 @@ class Files:
 Arranged = tuple[dict[str, Files], tuple[str, ...] | None]
 
 
-def arrange(folder: Location, paths: Iterable[str], found: FoundLabels | None = None) -> Arranged:
-    """Splits by name, and the names of the classes, if there are any.
+def arrange(
+    folder: Location, paths: Iterable[str], found: FoundLabels | None = None, *, labels: bool = True
+) -> Arranged:
+    """Splits by name, and the names of the classes, if there are any and labels are wanted.
 
     A split may lack class folders that another has, as test sets often do.
     """
@@ -97,7 +99,8 @@ def arrange(folder: Location, paths: Iterable[str], found: FoundLabels | None = 
     class_of: dict[str, dict[str, str | None]] = {}
     for path, parts in above.items():
         split = parts[0].lower() if has_splits else "train"
-        class_of.setdefault(split, {})[path] = next(iter(parts[1 if has_splits else 0 :]), None)
+        folders = parts[1 if has_splits else 0 :] if labels else []
+        class_of.setdefault(split, {})[path] = next(iter(folders), None)
     if found is not None and found.has_labels:
         splits, classes = _by_table(folder, class_of, found)
     else:

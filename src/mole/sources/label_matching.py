@@ -59,7 +59,7 @@ class FoundLabels:
             fingerprint=hashlib.sha256("\n".join((source.fingerprint, *self.digests)).encode()).hexdigest()
             if self.digests
             else source.fingerprint,
-            labels_from=listed(self.tables) if self.has_labels else None,
+            labels_from=", ".join(self.tables) if self.has_labels else None,
             remarks=(*source.remarks, *self.unused),
         )
 

@@ -96,7 +96,7 @@ def typed(values: Sequence[Any]) -> Sequence[Any]:
     >>> typed(["61", "", "7"]), typed(["0.5", "2"]), typed(["007", "8"])
     ([61, None, 7], [0.5, 2.0], ['007', '8'])
     """
-    if not all(isinstance(value, str) for value in values):
+    if not all(value is None or isinstance(value, str) for value in values):
         return values
     filled = [value for value in values if value]
     if filled and all(map(_WHOLE.fullmatch, filled)):
@@ -133,7 +133,7 @@ def _csv(text: str, place: Location) -> tuple[dict[str, list[Any]], list[int]]:
     try:
         header = [name.strip() for name in next(reader, [])]
         for row in reader:
-            if not row:
+            if not any(map(str.strip, row)):  # a spreadsheet may end with some
                 continue
             if len(rows) >= MAX_TABLE_ROWS:
                 raise SourceError(f"{place.label} has more than {MAX_TABLE_ROWS} rows: split it")
