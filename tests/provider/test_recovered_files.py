@@ -15,29 +15,22 @@ from mole.errors import DeliveryError, FileError, ParameterError
 from mole.provider.deliver import deliver
 from mole.provider.image_names import ImageNames, Originals
 from mole.provider.recover import largest_error, recover
-from mole.provider.recovered_files import (
-    check_folder_free,
-    check_form,
-    form_of,
-    image_table,
-    named,
-    save_images,
-    save_table,
-)
+from mole.provider.recovered_files import image_table, named, save_images, save_table
+from mole.provider.recovered_forms import check_folder_free, check_form, form_of
 from mole.sources.opening import open_source
 from source_files import save_image
 
 SHAPE = (3, 4, 4)
 
 
-def layer_and_key(shape=SHAPE):
+def layer_and_key(shape=SHAPE, normalisation=None):
     weight = np.random.default_rng(1).normal(size=(4, shape[0], 3, 3)).astype(np.float32)
-    layer = mole.FirstLayer.conv(weight, None, input_shape=shape, padding=1)
+    layer = mole.FirstLayer.conv(weight, None, input_shape=shape, padding=1, normalisation=normalisation)
     return layer, mole.MorphKey.generate(shape, insecure_seed=bytes(32))
 
 
-def made(source, out, shape=SHAPE, **options):
-    layer, key = layer_and_key(shape)
+def made(source, out, shape=SHAPE, normalisation=None, **options):
+    layer, key = layer_and_key(shape, normalisation)
     return deliver(source, layer, key, out, class_names=True, **options).delivery, key
 
 
@@ -198,19 +191,22 @@ def test_a_failure_leaves_nothing(tmp_path):
     assert files_in(tmp_path) == set()
 
 
-@pytest.mark.parametrize("numbers", ["uint8", "uint16"])
-def test_the_error_of_eight_bits_is_what_it_is_said_to_be(tmp_path, rng, numbers):
+@pytest.mark.parametrize(
+    ("numbers", "normalisation"),
+    [("uint8", None), ("uint16", None), ("uint8", mole.Normalisation((0.5,), (0.1,)))],
+)
+def test_the_error_of_eight_bits_is_what_it_is_said_to_be(tmp_path, rng, numbers, normalisation):
     side, top = 16, np.iinfo(numbers).max
     x, y = np.meshgrid(np.linspace(0, 1, side), np.linspace(0, 1, side))
     waves = [np.sin(a * x + b * y) for a, b in rng.uniform(1, 9, (200, 2))]
     images = np.rint((np.stack(waves) / 2 + 0.5)[:, np.newaxis] * top).astype(numbers)
     np.savez(tmp_path / "d.npz", x_train=images)
-    delivery, key = made(tmp_path / "d.npz", tmp_path / "d", (1, side, side), dtype="int8")
+    delivery, key = made(tmp_path / "d.npz", tmp_path / "d", (1, side, side), normalisation, dtype="int8")
     arrays = recover(delivery, key)
     true = np.abs(arrays["x_train"].astype(float) - images).max()
     assert true > 0
     assert 0.6 * true <= largest_error(delivery, key) <= 1.6 * true
-    exact, _ = made(tmp_path / "d.npz", tmp_path / "e", (1, side, side))
+    exact, _ = made(tmp_path / "d.npz", tmp_path / "e", (1, side, side), normalisation)
     assert largest_error(exact, key) == 0
     assert np.array_equal(recover(exact, key)["x_train"], images)
 

@@ -7,7 +7,7 @@ import pytest
 
 from dicom_files import PATIENT, STORED, bundled, save
 from mole.errors import ParameterError, SourceError
-from mole.sources.dicom_headers import label_tag
+from mole.sources.dicom_tags import label_tag
 from mole.sources.opening import open_source
 
 pydicom = pytest.importorskip("pydicom", reason="needs the extra 'dicom'")

@@ -154,6 +154,17 @@ def test_splits_have_a_table_each_or_one_at_the_top(tmp_path):
     assert told(open_source(tmp_path / "photos"), "test") == {"test/a.png": "z"}
 
 
+def test_a_column_has_one_type_in_all_splits(tmp_path):
+    for name in ("train/a.png", "test/b.png"):
+        save_image(tmp_path / "photos" / name, np.zeros((4, 4), np.uint8))
+    for split, name, dose in (("train", "a.png", "1"), ("test", "b.png", "0.5")):
+        rows = [{"file_name": name, "label": "x", "dose": dose}]
+        write_table(tmp_path / "photos" / split / "metadata.csv", rows)
+    doses = {name: part.extra["dose"] for name, part in open_source(tmp_path / "photos").splits.items()}
+    assert doses == {"train": [1.0], "test": [0.5]}
+    assert isinstance(doses["train"][0], float)
+
+
 def test_class_folders_stay_where_a_table_has_no_labels(tmp_path):
     for name in ("cat/1.png", "dog/2.png"):
         save_image(tmp_path / "photos" / name, np.zeros((4, 4), np.uint8))
@@ -280,7 +291,7 @@ def test_a_table_in_another_encoding_and_one_that_is_not_there(photos, tmp_path)
 
 
 def test_tables_with_more_rows_than_a_folder_has_files(photos, tmp_path, monkeypatch):
-    monkeypatch.setattr("mole.sources.label_tables.MAX_TABLE_ROWS", 2)
+    monkeypatch.setattr("mole.sources.table_files.MAX_TABLE_ROWS", 2)
     for name in ("t.csv", "t.jsonl", "t.parquet"):
         with pytest.raises(SourceError, match=f"{name} has more than 2 rows: split it"):
             open_source(photos, labels=write_table(tmp_path / name))

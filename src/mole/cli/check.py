@@ -19,6 +19,7 @@ from mole.exchange import verify as exchange
 from mole.exchange.manifest import Manifest
 from mole.provider import recover as provider
 from mole.provider import recovered_files as files
+from mole.provider import recovered_forms as forms
 from mole.provider.image_names import ImageNames, Originals
 from mole.provider.keys import MorphKey
 from mole.sources.opening import open_source
@@ -77,9 +78,9 @@ def recover(
 
     With --ids it tells instead which row is which of your samples, for predictions that came back.
     """
-    form, path = files.form_of(out), ids or Path(out)
+    form, path = forms.form_of(out), ids or Path(out)
     if ids is None and form == "images":
-        files.check_folder_free(path, force=force)
+        forms.check_folder_free(path, force=force)
         check_folder(path)
     else:
         check_output(path, force=force)
@@ -90,8 +91,8 @@ def recover(
         show({"ids": str(path), "rows": table.num_rows, "columns": table.column_names}, as_json=as_json)
         return
     found = provider.opened_for(delivery, opened, identity)
-    files.check_form(found, form)
-    originals = None if data is None else Originals.of(open_source(data), found, opened)
+    forms.check_form(found, form)
+    originals = None if data is None else Originals.of(open_source(data, labels=False), found, opened)
     with progress_bar("Recovering", quiet=quiet) as progress:
         arrays = files.named(provider.recover(found, opened, progress=progress), originals)
     manifest = found.manifest

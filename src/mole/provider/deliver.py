@@ -31,7 +31,7 @@ from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
 from mole.provider.plan import Plan
 from mole.provider.ray_engine import RayEngine, check_ray
-from mole.provider.remarks import warn_of_clipping, warn_of_source
+from mole.provider.remarks import ask_ledger, warn_of_clipping, warn_of_source
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.sealing import delivery_store
 from mole.provider.shard_maker import why_left_out
@@ -150,7 +150,7 @@ def deliver(
     if layer_dtype is not None and not allow_copying_layer:
         refuse_copying(first, "the first layer" if isinstance(layer, FirstLayer) else os.fspath(layer))
     ledger = Ledger(key.fingerprint, key.path)
-    _ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
+    ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
     write_shards = _engine(engine, ray_address, source, out)
     reading = Reading.of(labels, label_column=label_column, label_tag=label_tag, window=window, bits=bits)
     opened = read_source(source, reading)
@@ -203,26 +203,6 @@ def _engine(
         raise ParameterError("Ray's workers open the delivery themselves: give its path or URL as `out`")
     check_ray(ray_address)
     return RayEngine(ray_address)
-
-
-def _ask_ledger(ledger: Ledger, layer_fingerprint: str, *, is_second_allowed: bool) -> None:
-    """Stop before a key is used for a second developer, and say so where a key's file was replaced."""
-    if replaced := ledger.replaced_key():
-        warnings.warn(
-            f"{ledger.key_path} is another key than the one that its ledger saw last: its fingerprint was "
-            f"{replaced} and is {ledger.fingerprint}",
-            MoleWarning,
-            stacklevel=3,
-        )
-    if not (others := ledger.other_layers(layer_fingerprint)):
-        return
-    reason = (
-        f"this key was used for another first layer before, on {others[-1].date[:10]}: two developers who "
-        "compare what they got learn more than each alone, so make a key for each"
-    )
-    if not is_second_allowed:
-        raise DeliveryError(f"{reason}, or allow it", advice={"allow_second_layer": True})
-    warnings.warn(reason, MoleWarning, stacklevel=3)
 
 
 @contextmanager

@@ -88,7 +88,7 @@ def row_table(
         DeliveryError: if the key is not the one that made the delivery, or the source is another.
     """
     opened = opened_for(delivery, key, identity)
-    data = None if source is None else open_source(source)
+    data = None if source is None else open_source(source, labels=False)
     columns: dict[str, list[Any]] = {name: [] for name in ("split", "index", "name", "row_id")}
     for split in opened.manifest.splits:
         ids = opened.row_ids(split)
@@ -115,9 +115,9 @@ def largest_error(opened: Delivery, key: MorphKey) -> float:
     manifest, scales = opened.manifest, opened.encoding.scales
     if scales is None:
         return 0.0
-    shape, rng = manifest.input_shape, np.random.default_rng(0)
-    count = max(1, min(manifest.rows, LOOKED_AT))
-    errors = (rng.uniform(-0.5, 0.5, (count, len(scales))) * scales).astype(np.float32)
+    shape, count = manifest.input_shape, max(1, min(manifest.rows, LOOKED_AT))
+    words = key.stream("rounding-errors").take(count * len(scales)).reshape(count, len(scales))
+    errors = ((words / 2.0**64 - 0.5) * scales).astype(np.float32)
     nothing = np.zeros((1, len(scales)), np.float32)
     plain = roll(key.morphing.unmorph(errors) - key.morphing.unmorph(nothing), shape)
     if manifest.normalisation is not None:

@@ -1,9 +1,10 @@
-"""What the provider is warned of: what a source showed when it was opened, what 8 bits cut off."""
+"""What the provider is warned of: of a source, of 8 bits, and of a key that was used before."""
 
 import warnings
 
-from mole.errors import MoleWarning, PrivacyWarning
+from mole.errors import DeliveryError, MoleWarning, PrivacyWarning
 from mole.exchange.manifest import Manifest
+from mole.provider.ledger import Ledger
 from mole.sources.source import Source
 
 
@@ -32,3 +33,23 @@ def warn_of_clipping(manifest: Manifest, stacklevel: int = 3) -> None:
             MoleWarning,
             stacklevel=stacklevel,
         )
+
+
+def ask_ledger(ledger: Ledger, layer_fingerprint: str, *, is_second_allowed: bool) -> None:
+    """Stop before a key is used for a second developer, and say so where a key's file was replaced."""
+    if replaced := ledger.replaced_key():
+        warnings.warn(
+            f"{ledger.key_path} is another key than the one that its ledger saw last: its fingerprint was "
+            f"{replaced} and is {ledger.fingerprint}",
+            MoleWarning,
+            stacklevel=3,
+        )
+    if not (others := ledger.other_layers(layer_fingerprint)):
+        return
+    reason = (
+        f"this key was used for another first layer before, on {others[-1].date[:10]}: two developers who "
+        "compare what they got learn more than each alone, so make a key for each"
+    )
+    if not is_second_allowed:
+        raise DeliveryError(f"{reason}, or allow it", advice={"allow_second_layer": True})
+    warnings.warn(reason, MoleWarning, stacklevel=3)

@@ -16,8 +16,9 @@ from mole.foreign_text import listed, shown
 from mole.sources.image_folder import Files, arrange, file_names
 from mole.sources.images import SUFFIXES as IMAGE_SUFFIXES
 from mole.sources.images import decoder_reason
-from mole.sources.label_matching import FoundLabels, Row, labels_of
+from mole.sources.label_matching import FoundLabels, labels_of
 from mole.sources.reading import Bits, Reading, Window
+from mole.sources.row_matching import Row
 from mole.sources.source import BadSampleError, Labels, Sample, Source
 from mole.storage.locations import FileMark, Location, fingerprint
 
@@ -45,7 +46,7 @@ class FrameSplit:
         path, frame = self.frames[index]
         try:
             with _at(self.folder, path).open() as file:
-                pixels = _pydicom(self.folder)[1].decode(file, frame, window=self.window, bits=self.bits)
+                pixels = _pydicom(self.folder)[2].decode(file, frame, window=self.window, bits=self.bits)
         except SourceError as error:
             label = _at(self.folder, path).label
             raise BadSampleError(self.name_of(index), error.message.removeprefix(f"{label} ")) from None
@@ -90,8 +91,8 @@ def open_dicom(
         reading: what the provider said of it.
         others: the other files of the folder, a table of labels perhaps.
     """
-    headers, _ = _pydicom(place)
-    tag = None if reading.label_tag is None else headers.label_tag(reading.label_tag)
+    tags, headers, _ = _pydicom(place)
+    tag = None if reading.label_tag is None else tags.label_tag(reading.label_tag)
     with ThreadPoolExecutor(READERS) as readers:
         answers = readers.map(lambda path: headers.facts_of(_at(place, path), files[path].size, tag), files)
         facts = {path: answer for path, answer in zip(files, answers, strict=True) if answer.frames}
@@ -147,12 +148,12 @@ def _at(folder: Location, path: str) -> Location:
     return folder if path == folder.path else folder.child(path)
 
 
-def _pydicom(place: Location) -> tuple[ModuleType, ModuleType]:
-    """What reads headers and pixels with pydicom, an optional part."""
+def _pydicom(place: Location) -> tuple[ModuleType, ModuleType, ModuleType]:
+    """What reads tags, headers and pixels with pydicom, an optional part."""
     try:
-        from mole.sources import dicom_headers, dicom_pixels  # noqa: PLC0415  (needs an extra)
+        from mole.sources import dicom_headers, dicom_pixels, dicom_tags  # noqa: PLC0415  (needs an extra)
     except ImportError:
         raise MissingExtraError(
             f"{place.label} holds DICOM files: pip install 'morphed-learning[dicom]'"
         ) from None
-    return dicom_headers, dicom_pixels
+    return dicom_tags, dicom_headers, dicom_pixels

@@ -1,33 +1,20 @@
 """What is asked of the header of a DICOM file before its pixels are read. It needs pydicom."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 from pydicom import dcmread
-from pydicom.datadict import dictionary_VR, keyword_for_tag, tag_for_keyword
 from pydicom.dataset import Dataset
-from pydicom.multival import MultiValue
 from pydicom.uid import UID
 
-from mole.errors import ParameterError, SourceError
-from mole.foreign_text import shown
+from mole.errors import SourceError
 from mole.limits import LEAST_FRAME_BYTES, MAX_FRAMES
 from mole.sources.dicom_pixels import check_deflated
+from mole.sources.dicom_tags import value_of
 from mole.storage.locations import Location
 
 ASKED = ("NumberOfFrames", "Rows", "SOPClassUID", "SOPInstanceUID", "Modality", "BurnedInAnnotation")
-MAX_LABEL = 1024  # characters: DICOM's own limit for a line of text is 64, for a paragraph 1,024
-
-# Elements that tell people apart: a label made of one tells whose images are one person's.
-PERSONAL_KINDS = ("PN", "UI", "DA", "DT", "TM")
-PERSONAL = re.compile(
-    r"Patient(ID|Address|Telephone|BirthName|MotherBirth|Comments|Insurance)|OtherPatient|Accession"
-    r"|StudyID|IssuerOf|MedicalRecord|AdmissionID|VisitID|MilitaryRank|PersonName|OperatorIdent"
-)
-_HEX = "([0-9a-fA-F]{4})"
-_NUMBERS = (re.compile(rf"{_HEX},?\s?{_HEX}"), re.compile(rf"\({_HEX},\s?{_HEX}\)"))
 
 TextSource = Literal["says so", "ultrasound", "capture"]
 ULTRASOUND, CAPTURE = ("US", "IVUS"), ("SC",)
@@ -47,34 +34,6 @@ class HeaderFacts(NamedTuple):
     uid: str = ""
     text: TextSource | None = None
     label: str = ""
-
-
-def label_tag(text: str) -> int:
-    """The number of an element that may be a label, from its keyword or its number in text.
-
-    >>> hex(label_tag("BodyPartExamined")), hex(label_tag("(0018,0015)"))
-    ('0x180015', '0x180015')
-
-    Raises:
-        ParameterError: if there is no such element, or it tells people apart.
-    """
-    word = text.strip()
-    found = next(filter(None, (pattern.fullmatch(word) for pattern in _NUMBERS)), None)
-    tag = int(found[1] + found[2], 16) if found else tag_for_keyword(word)
-    if tag is None or not word:
-        raise ParameterError(
-            f"'{shown(text)}' is no DICOM tag: write it as BodyPartExamined or as (0018,0015)"
-        )
-    try:
-        kind, keyword = dictionary_VR(tag), keyword_for_tag(tag)
-    except KeyError:  # a private one
-        return tag
-    if kind in PERSONAL_KINDS or PERSONAL.match(keyword):
-        raise ParameterError(
-            f"{keyword} tells patients, studies or days apart, and labels made of it would tell whose "
-            "images are whose: choose another tag"
-        )
-    return tag
 
 
 def facts_of(place: Location, size: int, tag: int | None = None) -> HeaderFacts:
@@ -131,7 +90,7 @@ def _facts(header: Dataset, tag: int | None) -> HeaderFacts:
         max(1, int(header.get("NumberOfFrames") or 1)),
         str(header.get("SOPInstanceUID") or ""),
         _text_source(header, kind),
-        "" if tag is None else _value(header, tag),
+        "" if tag is None else value_of(header, tag),
     )
 
 
@@ -142,15 +101,3 @@ def _text_source(header: Dataset, kind: UID) -> TextSource | None:
     if modality in ULTRASOUND or "Ultrasound" in kind.name:
         return "ultrasound"
     return "capture" if modality in CAPTURE or "Secondary Capture" in kind.name else None
-
-
-def _value(header: Dataset, tag: int) -> str:
-    """The value of an element as text; several of them as DICOM writes them."""
-    if tag not in header:
-        return ""
-    value = header[tag].value
-    parts = list(value) if isinstance(value, MultiValue) else [value]
-    if not all(isinstance(part, str | int | float) for part in parts):
-        return ""
-    text = "\\".join(str(part).strip() for part in parts)
-    return text if len(text) <= MAX_LABEL else ""

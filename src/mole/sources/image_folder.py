@@ -17,10 +17,10 @@ from mole.errors import SourceError
 from mole.limits import MAX_IMAGE_BYTES
 from mole.sources.images import OTHER_SUFFIXES, SUFFIXES, ImageError, decode_image
 from mole.sources.label_matching import FoundLabels, labels_of
-from mole.sources.label_tables import typed
 from mole.sources.numbering import numbered
 from mole.sources.reading import Reading
 from mole.sources.source import BadSampleError, Labels, Sample, Source
+from mole.sources.table_files import typed
 from mole.storage.locations import FileMark, Location, fingerprint
 
 SPLIT_NAMES = ("train", "test", "val", "valid", "validation", "dev")
@@ -108,7 +108,13 @@ def arrange(
         splits = {split: _files(folder, class_of[split], names) for split in sorted(class_of)}
         classes = names or None
     if found is not None:
-        splits = {split: replace(part, columns=_columns(part, found)) for split, part in splits.items()}
+        cells = _cells(found)
+        splits = {
+            split: replace(
+                part, columns={name: [cells[name].get(path) for path in part.paths] for name in cells}
+            )
+            for split, part in splits.items()
+        }
     return splits, classes
 
 
@@ -138,11 +144,15 @@ def _by_table(
     return {split: Files(tuple(class_of[split]), parts.get(split)) for split in sorted(class_of)}, classes
 
 
-def _columns(part: Files, found: FoundLabels) -> dict[str, Sequence[Any]]:
-    """Further columns of a table, for the files of a split."""
-    rows = [found.rows.get(path) for path in part.paths]
-    names = dict.fromkeys(name for row in rows if row is not None for name in row.cells)
-    return {name: typed([None if row is None else row.cells.get(name) for row in rows]) for name in names}
+def _cells(found: FoundLabels) -> dict[str, dict[str, Any]]:
+    """Further columns of tables by name, each with its cells by path, of one type for all splits."""
+    names = dict.fromkeys(name for row in found.rows.values() for name in row.cells)
+    return {
+        name: dict(
+            zip(found.rows, typed([row.cells.get(name) for row in found.rows.values()]), strict=True)
+        )
+        for name in names
+    }
 
 
 def _has_splits(folder: Location, above: Sequence[Sequence[str]]) -> bool:
