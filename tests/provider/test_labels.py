@@ -9,7 +9,7 @@ import pytest
 
 import mole
 from deliveries import contents
-from mole.errors import DeliveryError, MoleWarning, PrivacyWarning, SourceError
+from mole.errors import DeliveryError, MoleWarning, ParameterError, PrivacyWarning, SourceError
 from mole.provider.class_names import what_leaves
 from mole.provider.deliver import deliver
 from mole.provider.plan import Plan
@@ -67,6 +67,18 @@ def test_labels_and_columns_of_a_table_leave_with_their_images(photos, tmp_path)
     assert made.delivery.manifest.classes == ("even", "odd")
     assert label_of_row(made.delivery) == {pixels(number).tobytes(): number % 2 for number in range(COUNT)}
     assert made.delivery.manifest.columns == ("age",)
+
+
+@pytest.mark.parametrize("cell", ['"old"', "1e400", "10000000000000000000000", '"\\ud800"', '{"a": 1}'])
+def test_a_column_of_several_types_cannot_be_kept(photos, tmp_path, cell):
+    lines = [f'{{"file_name": "{n}.png", "label": 1, "age": {cell if n else 7}}}' for n in range(COUNT)]
+    (tmp_path / "t.jsonl").write_text("\n".join(lines))
+    if cell == "1e400":  # infinity, which is a number
+        assert delivered(photos, tmp_path / "d", labels=tmp_path / "t.jsonl", keep=["age"]).has_labels
+        return
+    with pytest.raises(ParameterError, match="column 'age' holds values of several types, or such that"):
+        deliver(photos, LAYER, KEY, tmp_path / "d", labels=tmp_path / "t.jsonl", keep=["age"])
+    assert not (tmp_path / "d").exists()
 
 
 def test_a_wrong_table_leaves_nothing_behind(photos, tmp_path):

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from mole.errors import ParameterError, SourceError
 from mole.exchange.shards import RESERVED, Dtype, shard_name
+from mole.foreign_text import shown
 from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
@@ -180,7 +181,14 @@ def kept_types(source: Source, keep: Sequence[str]) -> dict[str, pa.DataType]:
             raise ParameterError(
                 f"column '{column}' cannot be kept: a delivery has one of that name itself: rename it"
             )
-        found = [_type_of(_column(split.extra, column, name)) for name, split in source.splits.items()]
+        columns = [_column(split.extra, column, name) for name, split in source.splits.items()]
+        try:
+            found = [_type_of(cells) for cells in columns]
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            raise ParameterError(
+                f"column '{shown(column)}' holds values of several types, or such that cannot be stored: "
+                "make them one type, or leave it out"
+            ) from None
         try:
             schemas = [pa.schema([(column, kind)]) for kind in found]
             types[column] = pa.unify_schemas(schemas).field(column).type
