@@ -125,6 +125,47 @@ def test_text_in_pixels_is_warned_of_even_when_quiet(place, scans, tmp_path):
     assert json.loads(done.stdout)["labels from"] == "the DICOM tag BodyPartExamined"
 
 
+def test_other_commands_read_scans_in_the_same_way(place, scans, tmp_path):
+    done = call(
+        "review",
+        "layer.safetensors",
+        "--data",
+        "scans",
+        "--window",
+        "none",
+        "--out",
+        tmp_path / "r.png",
+        cwd=place,
+    )
+    assert done.returncode == 0, done.stderr
+    arguments = ["keygen", "layer.safetensors", "--out", tmp_path / "new.key", "--window", "none"]
+    done = call(*arguments, "--recipient", str(IDENTITY.to_public()), cwd=place)
+    assert (done.returncode, files_in(tmp_path)) == (2, {"r.png"})
+    assert done.stderr == "mole: --window and --bits say how --data is read: add it, or leave them out\n"
+    sixteen = call(
+        "morph",
+        "scans",
+        *GIVEN,
+        "--window",
+        "128,256",
+        "--bits",
+        "16",
+        "--out",
+        tmp_path / "m",
+        "-q",
+        "--json",
+        cwd=place,
+    )
+    assert sixteen.returncode == 0
+    assert "DICOM files may show text" in sixteen.stderr
+    arrays = mole.recover(tmp_path / "m", mole.MorphKey.load(place / "my.key", identities=[str(IDENTITY)]))
+    assert arrays["x_train"].dtype == np.uint16
+    order = sorted(range(COUNT), key=lambda number: f"{number}.dcm")
+    np.testing.assert_array_equal(
+        arrays["x_train"][:, 0], np.stack([pixels(n).astype(np.uint16) * 257 for n in order])
+    )
+
+
 def test_folders_of_scans_are_handed_over_by_name(place, scans, tmp_path):
     arguments = ["deliver", "scans", *GIVEN, "--no-class-names", "--out", tmp_path / "d"]
     done = call(*arguments, cwd=place)

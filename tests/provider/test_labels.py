@@ -88,6 +88,12 @@ def test_a_wrong_table_leaves_nothing_behind(photos, tmp_path):
     assert not (tmp_path / "d").exists()
 
 
+def test_a_table_of_something_else_is_mentioned(photos, tmp_path):
+    (photos / "metadata.csv").write_text("camera,lens\nx,y\n")
+    with pytest.warns(MoleWarning, match=r"metadata\.csv is not used: it has no column 'file_name'"):
+        assert not deliver(photos, LAYER, KEY, tmp_path / "d").has_labels
+
+
 def test_no_label_means_no_label_though_there_is_a_table(photos, tmp_path):
     table(photos / "metadata.csv", lambda number: "Doe^Jane")
     made = delivered(photos, tmp_path / "d", labels=False)
