@@ -122,10 +122,11 @@ def _tables_in(folder: Location, files: Iterable[str], unused: list[str]) -> dic
 
 def _governed(tables: Iterable[str], samples: Iterable[str]) -> dict[str, list[str]]:
     """The samples that each table is about: those below its folder, and not below a nearer one's."""
-    nearest_first = sorted(tables, key=len, reverse=True)
-    governed: dict[str, list[str]] = {base: [] for base in nearest_first}
+    governed: dict[str, list[str]] = {base: [] for base in tables}
     for path in samples:
-        base = next((base for base in nearest_first if path.startswith(f"{base}/") or path == base), None)
-        if base is not None:
+        base = path
+        while base and base not in governed:
+            base = base.rpartition("/")[0]
+        if base:
             governed[base].append(path)
     return governed
