@@ -34,7 +34,9 @@ from mole.cli import main
 from mole.errors import MoleError
 from mole.exchange.checkpoint_files import CheckpointFacts, checkpoint_metadata, read_checkpoint
 from mole.exchange.delivery import Delivery
+from mole.exchange.shards import RESERVED
 from mole.provider.keys.key_file import read_key_text, read_whitening, write_key_text, write_whitening
+from mole.provider.plan import kept_types
 from mole.scheme.convolution import features_of
 from mole.scheme.whitening import Whitening
 from mole.sources.opening import open_source
@@ -217,6 +219,14 @@ def read_source(folder: Path) -> None:
             split.extra[name][0]
 
 
+def read_labelled(folder: Path) -> None:
+    """Open images by each of the tables of labels beside them, and find the types of their columns."""
+    for table in sorted((folder / "tables").iterdir()):
+        with contextlib.suppress(MoleError):
+            source = open_source(folder / "photos", labels=table)
+            kept_types(source, [name for name in source.splits["train"].extra if name not in RESERVED])
+
+
 def read_key(folder: Path) -> None:
     """The text of a key, and its whitening, as they are once they are decrypted."""
     parameters, _ = read_key_text((folder / "key.txt").read_bytes(), "a key")
@@ -345,6 +355,16 @@ def _make_pictures(root: Path, images: Any) -> None:
     for number, kind in enumerate(("PNG", "JPEG", "TIFF", "BMP", "WEBP")):
         suffix = {"JPEG": "jpg", "TIFF": "tif"}.get(kind, kind.lower())
         (root / "images" / f"{number}.{suffix}").write_bytes(_picture(images[number], kind))
+    for folder in ("photos", "tables"):
+        (root / "labels" / folder).mkdir()
+    rows = [{"file_name": f"{n}.png", "label": "cat" if n else "dog", "age": 60 + n} for n in range(3)]
+    for number in range(len(rows)):
+        (root / "labels" / "photos" / f"{number}.png").write_bytes(_picture(images[number], "PNG"))
+    tables = root / "labels" / "tables"
+    lines = [",".join(map(str, line)) for line in (rows[0], *(row.values() for row in rows))]
+    (tables / "labels.csv").write_text("\n".join(lines))
+    (tables / "labels.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    pq.write_table(pa.Table.from_pylist(rows), tables / "labels.parquet", compression="none")
     for name, syntax in (
         ("dicom", ExplicitVRLittleEndian),
         ("dicom-deflated", DeflatedExplicitVRLittleEndian),
@@ -372,6 +392,7 @@ def _write_dicom(path: Path, frames: Any, syntax: Any) -> None:
     pydicom.dcmwrite(path, scan, enforce_file_format=True)
 
 
+TABLES = ("csv", "jsonl", "parquet")
 SHARDS = ("data/train-00000-of-00002.parquet", "data/test-00000-of-00001.parquet")
 CHECKED_FILES = ("probes.safetensors", "augmented-layer.safetensors")
 TARGETS = {
@@ -400,6 +421,7 @@ TARGETS = {
     "idx": Target(("train-images-idx3-ubyte", "train-labels-idx1-ubyte"), damaged, read_source),
     "idx-gz": Target(("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"), packed, read_source),
     "images": Target(("0.png", "1.jpg", "2.tif", "3.bmp", "4.webp"), damaged, read_source),
+    "labels": Target(tuple(f"tables/labels.{kind}" for kind in TABLES), damaged, read_labelled),
     "dicom": Target(("scan.dcm",), damaged, read_source),
     "dicom-deflated": Target(("scan.dcm",), damaged, read_source),
 }

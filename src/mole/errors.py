@@ -13,6 +13,7 @@
     └── MissingExtraError      an optional part that is not installed
 
     MoleWarning                something that works, and should not go unnoticed
+    └── PrivacyWarning         ... and that no wish for quiet may hide
 
 A message says what was wrong, where, and what to do; it never shows a secret. Where a parameter would help,
 the error carries it as `advice`: Python shows `resize="crop"`, and the command line `--resize crop`.
@@ -31,13 +32,18 @@ class MoleError(Exception):
     it is 28x28 and the layer takes 32x32: give resize="crop" or resize="stretch"
     """
 
-    def __init__(self, message: str = "", *, advice: Advice | None = None) -> None:
+    def __init__(
+        self, message: str = "", *, advice: Advice | None = None, lines: Sequence[str] = ()
+    ) -> None:
+        """Take what was wrong, what would help, and a line for each of many things that were wrong."""
         self.message = message
         self.advice = dict(advice or {})
+        self.lines = tuple(lines)
         super().__init__(message)
 
     def __str__(self) -> str:
-        return with_advice(self.message, [_in_python(name, value) for name, value in self.advice.items()])
+        hints = [_in_python(name, value) for name, value in self.advice.items()]
+        return "\n  ".join([with_advice(self.message, hints), *self.lines])
 
     @property
     def sentence(self) -> str:
@@ -69,6 +75,10 @@ def _in_python(name: str, value: str | bool | tuple[str, ...] | None) -> str:
 
 class MoleWarning(UserWarning):
     """Something that works, and that the user should know before going on."""
+
+
+class PrivacyWarning(MoleWarning):
+    """Something about people that may leave with the data; said even where remarks are not wanted."""
 
 
 class ParameterError(MoleError):

@@ -29,6 +29,10 @@ MAX_SAMPLES = 1 << 28
 # JSON from outside: objects in memory are some twenty times as large. A manifest of 200,000 files fits.
 MAX_JSON_BYTES = 1 << 25
 
+# A table of labels: thirty bytes a row, for as many images as can lie in a folder that is still listed.
+MAX_TABLE_BYTES = 1 << 27
+MAX_TABLE_ROWS = 1 << 22
+
 # Pixels of one image, 8192 x 8192: 268 MB with transparency, and as much again while it is converted.
 MAX_PIXELS = 1 << 26
 

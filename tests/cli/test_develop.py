@@ -96,7 +96,7 @@ def test_a_signature_of_another_layer_is_removed_with_force_only(place, tmp_path
 
 @pytest.mark.parametrize("command", WRITERS)
 def test_an_output_is_replaced_with_force_only(place, tmp_path, command):
-    out = tmp_path / "out"
+    out = tmp_path / ("out.npz" if command == "recover" else "out")
     out.write_text("precious")
     arguments = [command, *WRITERS[command], "--out", out]
     done = call(*arguments, cwd=place)
@@ -107,16 +107,18 @@ def test_an_output_is_replaced_with_force_only(place, tmp_path, command):
     assert done.returncode == 0, done.stderr
     assert str(out) in json.loads(done.stdout).values()
     assert out.read_bytes() != b"precious"
-    assert files_in(tmp_path) == {"out"}
+    assert files_in(tmp_path) == {out.name}
 
 
 @pytest.mark.parametrize("command", WRITERS)
 @pytest.mark.parametrize("out", ["nowhere/out", "text.txt/out", "folder", "/dev/null", "x" * 300])
 def test_an_output_is_looked_at_before_the_work(tmp_path, command, out):
+    if (command, out) == ("recover", "folder"):
+        out = "folder/../folder.txt"  # it writes folders too, and text files never
     (tmp_path / "folder").mkdir()
     (tmp_path / "text.txt").write_text("just text")
     done = call(command, *WRITERS[command], "--out", out, "--force", cwd=tmp_path)  # nothing else is there
     assert done.returncode == 1
-    assert done.stderr.startswith(f"mole: {out} ")
+    assert done.stderr.replace("'", "").startswith(f"mole: {out} ")
     assert len(done.stderr.splitlines()) == 1
     assert files_in(tmp_path) == {"folder", "text.txt"}

@@ -75,7 +75,10 @@ def test_predictions_are_joined_with_samples(place, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence", "code"),
     [
-        (["--data", "photos"], "add --ids", 2),
+        (["--data", "nowhere", "--out", "new.npz"], "nowhere is not there", 1),
+        (["--out", "images.zip"], "name it something.npz, something.parquet, or a folder, with a slash", 1),
+        (["--out", "photos"], "photos exists already: choose another name, or replace it: give --force", 1),
+        (["--out", "delivery", "--force"], "delivery holds more than PNG files (", 1),
         (["--ids", "my.key"], "my.key exists already", 1),
         (["--ids", "ids.parquet", "--data", "nowhere"], "nowhere is not there", 1),
     ],

@@ -111,9 +111,21 @@ def test_refusals_name_the_fix(case):
     assert message in str(caught.value)
 
 
+def test_sixteen_bits_of_grey_stay_sixteen(rng):
+    values = rng.integers(0, 1 << 16, (8, 10), dtype=np.uint16)
+    in_colour = Preparation((3, 8, 10), mode="RGB").shape(Sample(values, "hw"))
+    assert in_colour.dtype == np.uint16
+    assert (in_colour == values).all()
+    halves = Preparation((1, 4, 5), resize="stretch").shape(Sample(values, "hw"))
+    with_pillow = np.asarray(Image.fromarray(values.astype(np.float32)).resize((5, 4), Image.BILINEAR))
+    np.testing.assert_array_equal(halves[0], np.rint(with_pillow))
+    flat = Preparation((1, 4, 4), resize="crop").shape(Sample(np.full((8, 10), 0xFFFF, np.uint16), "hw"))
+    assert (flat == 0xFFFF).all()
+
+
 def test_only_eight_bits_are_converted():
-    deep = Sample(np.zeros((8, 10), np.uint16), "hw")
-    for options in ({"mode": "RGB"}, {"resize": "crop"}):
+    deep = Sample(np.zeros((8, 10, 3), np.uint16), "hwc")
+    for options in ({"mode": "L"}, {"resize": "crop"}):
         with pytest.raises(ShapeError, match=r"uint16, and only 8-bit images.*: make it 8-bit first"):
             Preparation((3, 9, 9), **options).shape(deep)
     with pytest.raises(ShapeError, match="5 channels, and an image has 1 to 4"):

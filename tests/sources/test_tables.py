@@ -156,8 +156,15 @@ UNFIT = {
         {"left": [b"1"], "right": [b"2"]},
         "several columns that could be images (left, right)",
     ),
-    "labels of text": ({"image": [b"1"], "label": ["cat"]}, "'label' must hold a whole number"),
-    "labels with gaps": ({"image": [b"1", b"2"], "label": [1, None]}, "'label' must hold a whole number"),
+    "labels with fractions": (
+        {"image": [b"1"], "label": [0.5]},
+        "'label' must hold text or a whole number",
+    ),
+    "labels with gaps": (
+        {"image": [b"1", b"2"], "label": [1, None]},
+        "'label' must hold text or a whole number",
+    ),
+    "empty labels": ({"image": [b"1", b"2"], "label": ["cat", ""]}, "row 1 has an empty 'label'"),
     "no rows": ({"image": pa.array([], pa.binary())}, "has no images"),
 }
 

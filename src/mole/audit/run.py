@@ -88,7 +88,7 @@ def audit(
         opened,
         key=key,
         layer=None if layer is None else load_first_layer(layer),
-        truth=None if truth is None else open_source(truth),
+        truth=None if truth is None else open_source(truth, labels=False),
     )
     if public is not None:
         subject = with_public(subject, opened.manifest, open_source(public))

@@ -67,7 +67,7 @@ COMMANDS = {
     "recover": Entry(
         PROVIDER,
         "check",
-        "Get the images back from a delivery, in the order of your data: arrays x_<split> and y_<split>.",
+        "Get the images back from a delivery, in the order of your data: arrays, a table or PNG files.",
         f"delivery {KEY} --out recovered.npz",
     ),
     "audit": Entry(
@@ -186,7 +186,7 @@ def run() -> None:
         finally:
             sys.stdout.flush()
     except MoleError as error:
-        complain(in_options(error))
+        complain(in_options(error), error.lines)
         sys.exit(2 if isinstance(error, CallError) else 1)
     except InterruptedWork as stop:
         complain(f"interrupted: {stop}")

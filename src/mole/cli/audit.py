@@ -82,7 +82,7 @@ def audit(
     ):
         if delivery is not None:
             first = None if layer is None else load_first_layer(layer)
-            original = None if truth is None else open_source(truth)
+            original = None if truth is None else open_source(truth, labels=False)
             look_at(delivery)
             opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity)) if key else None
             found = opened_with(delivery, opened, identity)

@@ -1,7 +1,7 @@
 """`mole verify` and `mole recover`: is a delivery right, and what was it made from."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,11 +13,16 @@ from mole.cli.options import (
     PassphraseFileOption,
     QuietOption,
 )
-from mole.cli.terminal import CallError, check_output, progress_bar, secrets_for, show
+from mole.cli.terminal import check_folder, check_output, progress_bar, say, secrets_for, show
 from mole.errors import DeliveryError
 from mole.exchange import verify as exchange
+from mole.exchange.manifest import Manifest
 from mole.provider import recover as provider
+from mole.provider import recovered_files as files
+from mole.provider import recovered_forms as forms
+from mole.provider.image_names import ImageNames, Originals
 from mole.provider.keys import MorphKey
+from mole.sources.opening import open_source
 from mole.storage.signers import read_signers
 
 IN_A_WORD = {True: "right", False: "WRONG", None: "not checked"}
@@ -52,15 +57,16 @@ def verify(
 def recover(
     delivery: DeliveryArgument,
     key: Annotated[Path, typer.Option("--key", help="The key that made it.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="An .npz file to write.")] = Path(
-        "recovered.npz"
-    ),
+    out: Annotated[
+        str,
+        typer.Option("--out", "-o", help="An .npz or .parquet file, or a folder of PNG files: images/"),
+    ] = "recovered.npz",
     ids: Annotated[
         Path | None,
         typer.Option(help="Write only a Parquet table of which row is which sample, and no images."),
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="With --ids: your data, whose names of samples the table shall have.")
+        str | None, typer.Option(help="Your data, for the names that it has for the samples.")
     ] = None,
     force: ForceOption = False,
     passphrase_file: PassphraseFileOption = None,
@@ -68,22 +74,48 @@ def recover(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Get the images back from a delivery, in the order of your data: arrays x_<split> and y_<split>.
+    """Get the images back from a delivery, in the order of your data: arrays, a table or PNG files.
 
     With --ids it tells instead which row is which of your samples, for predictions that came back.
     """
-    if data is not None and ids is None:
-        raise CallError("--data names samples in the table that --ids writes: add --ids")
-    out = ids or out
-    check_output(out, force=force)
+    form, path = forms.form_of(out), ids or Path(out)
+    if ids is None and form == "images":
+        forms.check_folder_free(path, force=force)
+        check_folder(path)
+    else:
+        check_output(path, force=force)
     opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity))
     if ids is not None:
         table = provider.row_table(delivery, opened, data, identity=identity)
-        provider.save_table(table, out)
-        show({"ids": str(out), "rows": table.num_rows, "columns": table.column_names}, as_json=as_json)
+        files.save_table(table, path)
+        show({"ids": str(path), "rows": table.num_rows, "columns": table.column_names}, as_json=as_json)
         return
+    found = provider.opened_for(delivery, opened, identity)
+    forms.check_form(found, form)
+    originals = None if data is None else Originals.of(open_source(data, labels=False), found, opened)
     with progress_bar("Recovering", quiet=quiet) as progress:
-        arrays = provider.recover(delivery, opened, identity=identity, progress=progress)
-    provider.save_arrays(arrays, out)
-    facts = {name: array.shape for name, array in arrays.items()}
-    show({"recovered": str(out), **facts}, as_json=as_json)
+        arrays = files.named(provider.recover(found, opened, progress=progress), originals)
+    manifest = found.manifest
+    if form == "npz":
+        files.save_arrays(arrays, path)
+        facts: dict[str, Any] = {name: array.shape for name, array in arrays.items()}
+    elif form == "parquet":
+        table = files.image_table(arrays, list(manifest.splits), manifest.classes)
+        files.save_table(table, path)
+        facts = {"rows": table.num_rows, "columns": table.column_names}
+    else:
+        names = ImageNames(list(manifest.splits), arrays, manifest.classes, originals)
+        facts = {"PNG files": files.save_images(arrays, names, path, force=force)}
+    if manifest.dtype == "int8":
+        facts["largest error"] = provider.largest_error(found, opened)
+        say(_how_exact(facts["largest error"], manifest), quiet=quiet)
+    show({"recovered": str(path), **facts}, as_json=as_json)
+
+
+def _how_exact(error: float, manifest: Manifest) -> str:
+    """What 8 bits did to the values of a delivery."""
+    types = {facts.source_dtype for facts in manifest.splits.values()}
+    unit = f"grey levels of {255 if types == {'uint8'} else 65535}" if types <= {"uint8", "uint16"} else ""
+    cut_off = manifest.clipped.rows if manifest.clipped else 0
+    more = f"; {cut_off} rows that 8 bits cut off are further off" if cut_off else ""
+    return f"mole: the delivery has 8 bits: a value may be off by about {error:g} {unit}".rstrip() + more

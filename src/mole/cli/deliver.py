@@ -8,8 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from mole.cli.options import (
+    BitsOption,
     IdentityOption,
     JsonOption,
+    LabelColumnOption,
+    LabelsOption,
+    LabelTagOption,
     LayerSignerOption,
     ModeOption,
     PassphraseFileOption,
@@ -17,6 +21,9 @@ from mole.cli.options import (
     RecipientOption,
     ResizeOption,
     SignOption,
+    WindowOption,
+    parse_bits,
+    parse_window,
 )
 from mole.cli.terminal import (
     CallError,
@@ -70,6 +77,9 @@ What the receiver can also do, by trying: get your images back. Sealing cannot p
 
 RESUMES = "nothing half-written is left; call again to resume"
 SHOWN = 5  # names of classes are listed, and the rest is counted
+HANDS_OVER = {"labels": "--folder-labels", "class_names": "--class-names"}
+NO_LABELS = "mole: no labels leave with it: nothing can be trained on it as it is"
+GIVE_LABELS = "; give a table of them with --labels, or put the images into class folders"
 KEEP_NAMES = "with --no-class-names the names stay here"
 
 
@@ -90,10 +100,18 @@ def deliver(
             help="Hand over the names of the classes. Unasked, only where they hardly are people's."
         ),
     ] = None,
-    labels: Annotated[
-        bool | None,
-        typer.Option(help="Hand over labels. Unasked, only where they hardly tell whose images they are."),
-    ] = None,
+    labels: LabelsOption = None,
+    label_column: LabelColumnOption = None,
+    label_tag: LabelTagOption = None,
+    folder_labels: Annotated[
+        bool,
+        typer.Option(
+            "--folder-labels", help="Hand over labels made of the folders of DICOM files, without names."
+        ),
+    ] = False,
+    no_labels: Annotated[bool, typer.Option("--no-labels", help="Hand over no labels.")] = False,
+    window: WindowOption = None,
+    bits: BitsOption = "8",
     allow_copying_layer: Annotated[
         bool, typer.Option("--allow-copying-layer", help="Augment a layer even if it copies pixels.")
     ] = False,
@@ -115,30 +133,46 @@ def deliver(
     """Morph your data and build the augmented layer. Call again to resume interrupted work."""
     if ray_address is not None and engine != "ray":
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
+    if no_labels and (labels or label_column or label_tag or folder_labels):
+        raise CallError("--no-labels keeps labels here: leave it out, or what says which labels leave")
+    if folder_labels and (labels or label_column or label_tag):
+        raise CallError("--folder-labels is for labels made of folders: leave it out, or the other labels")
+    reading: dict[str, Any] = {
+        "label_column": label_column,
+        "label_tag": label_tag,
+        "window": parse_window(window),
+        "bits": parse_bits(bits),
+    }
     with _morphing(quiet=quiet) as progress:
         secrets, first = secrets_for(key, passphrase_file, identity), _signed_layer(layer, layer_signer)
         if not allow_copying_layer:
             refuse_copying(first, str(layer))
-        recipients, source = recipient_texts(recipient or ()), open_source(data)
-        leaving = what_leaves(source, class_names=class_names, labels=labels)
+        recipients = recipient_texts(recipient or ())
+        source = open_source(data, labels=False if no_labels else labels, **reading)
+        asked_for = False if no_labels else True if folder_labels else None
+        leaving = what_leaves(source, class_names=class_names, labels=asked_for)
         opened, signing = MorphKey.load(key, **secrets), signing_key(sign)
         if leaving.kept:
-            option = "--" + handed_over_by(class_names).replace("_", "-")
+            option = HANDS_OVER[handed_over_by(class_names)]
             say(f"mole: {leaving.kept}; {option} hands them over", quiet=quiet)
         elif leaving.labels and leaving.class_names and source.classes:
             names = f"the names of {len(source.classes)} classes leave: {listed(source.classes, SHOWN)}"
             say(f"mole: {names}; {KEEP_NAMES}", quiet=quiet)
+        is_here = engine == "local"
         made = library.deliver(
-            data if engine == "ray" else source,  # Ray's workers open the data themselves
+            source if is_here else data,  # Ray's workers open the data themselves
             first, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=leaving.class_names,
-            labels=leaving.labels, engine=engine, ray_address=ray_address, recipients=recipients,
+            labels=leaving.labels if is_here else leaving.labels and (labels or True),
+            **({} if is_here else reading), engine=engine, ray_address=ray_address, recipients=recipients,
             sign=signing, allow_second_layer=allow_second_layer,
             allow_copying_layer=allow_copying_layer, progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
     for line in (SEALED if made.delivery.is_sealed else WHAT_IT_MEANS).splitlines():
         say(line, quiet=quiet)
+    if not made.has_labels and not no_labels:
+        say(NO_LABELS + ("" if leaving.kept else GIVE_LABELS), quiet=quiet)
     if made.has_labels:
         classes = made.delivery.manifest.classes
         names = f", and the names of {len(classes)} classes: {KEEP_NAMES}" if classes else ""
@@ -155,6 +189,8 @@ def morph(
     resize: ResizeOption = None,
     keep: KeepOption = None,
     skip_bad: SkipBadOption = False,
+    window: WindowOption = None,
+    bits: BitsOption = "8",
     recipient: RecipientOption = None,
     sign: SignOption = None,
     layer_signer: LayerSignerOption = None,
@@ -171,7 +207,8 @@ def morph(
     with _morphing(quiet=quiet) as progress:
         secrets, first = secrets_for(key, passphrase_file, identity), _signed_layer(layer, layer_signer)
         recipients = recipient_texts(recipient or ())
-        source, opened, signing = open_source(data), MorphKey.load(key, **secrets), signing_key(sign)
+        source = open_source(data, labels=False, window=parse_window(window), bits=parse_bits(bits))
+        opened, signing = MorphKey.load(key, **secrets), signing_key(sign)
         made = library.deliver(
             source, first, opened, out, dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, labels=False, recipients=recipients, sign=signing,
@@ -207,6 +244,7 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
         "read as": made.source_kind,
         "rows": rows_by_split(made.delivery),
         "labels": made.has_labels,
+        **({"labels from": made.labels_from} if made.labels_from else {}),
         "skipped": len(made.skipped),
         **({"skipped samples": [bad.name for bad in made.skipped]} if as_json else {}),
         "dtype": manifest.dtype,

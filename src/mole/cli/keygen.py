@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from mole.cli.options import (
+    BitsOption,
     JsonOption,
     LayerArgument,
     LayerSignerOption,
@@ -15,6 +16,9 @@ from mole.cli.options import (
     PassphraseFileOption,
     QuietOption,
     ResizeOption,
+    WindowOption,
+    parse_bits,
+    parse_window,
 )
 from mole.cli.terminal import CallError, check_folder, progress_bar, read_passphrase_file, say, show
 from mole.errors import KeyFileError
@@ -46,6 +50,8 @@ def keygen(
     data: Annotated[str | None, typer.Option(help="Data that a whitened core learns from.")] = None,
     mode: ModeOption = None,
     resize: ResizeOption = None,
+    window: WindowOption = None,
+    bits: BitsOption = "8",
     passphrase_file: PassphraseFileOption = None,
     recipient: Annotated[
         list[str] | None, typer.Option(help="Encrypt for this age recipient instead. Repeatable.")
@@ -57,6 +63,8 @@ def keygen(
     """Make a key. It stays with you: whoever has it can undo the morphing. A key is never overwritten."""
     kind: CoreKind = core or ("orthogonal" if data is None else "whitened")
     _check_call(kind, data, mode, resize)
+    if data is None and (window or bits != "8"):
+        raise CallError("--window and --bits say how --data is read: add it, or leave them out")
     first = load_first_layer(layer) if layer_signer is None else load_signed_layer(layer, layer_signer)[0]
     _check_place(out, kind)
     warnings = keygen_warnings(out, first.fingerprint)
@@ -65,7 +73,8 @@ def keygen(
     if data is not None:
         with progress_bar("Reading", quiet=quiet) as progress:
             preparation = Preparation.for_layer(first, mode=mode, resize=resize)
-            sample = preparation.samples(open_source(data), SAMPLE, progress=progress)
+            source = open_source(data, labels=False, window=parse_window(window), bits=parse_bits(bits))
+            sample = preparation.samples(source, SAMPLE, progress=progress)
     key = MorphKey.generate(first.input_shape, kappa=kappa, core=kind, sample=sample)
     key.save(out, passphrase, recipients=recipient or ())
     for warning in warnings:

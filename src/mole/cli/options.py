@@ -13,6 +13,7 @@ from mole.errors import MoleError
 from mole.limits import MAX_CLASSES
 from mole.scheme.shapes import Shape, check_shape
 from mole.sources.preparation import Mode, Resize
+from mole.sources.reading import Bits, Window
 
 DeliveryArgument = Annotated[str, typer.Argument(help="A delivery: a folder or a URL.")]
 LayerArgument = Annotated[Path, typer.Argument(help="The developer's first layer.")]
@@ -57,6 +58,54 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progr
 ResizeOption = Annotated[
     Resize | None, typer.Option(help="Bring images to size: fill it and cut the rest, or distort.")
 ]
+
+
+LabelsOption = Annotated[
+    str | None,
+    typer.Option("--labels", help="A table of the labels of your files: CSV, TSV, JSON lines or Parquet."),
+]
+LabelColumnOption = Annotated[
+    str | None, typer.Option(help="The column of the table that has the labels, if it is not 'label'.")
+]
+LabelTagOption = Annotated[
+    str | None, typer.Option(help="DICOM: the tag that is the label, BodyPartExamined or (0018,0015).")
+]
+WindowOption = Annotated[
+    str | None,
+    typer.Option(
+        help="DICOM: which values become black and white, CENTRE,WIDTH or none for all; by default the "
+        "first window of each header."
+    ),
+]
+BitsOption = Annotated[
+    str, typer.Option(help="DICOM: 8 bits a pixel, or 16 to tell values apart more finely.")
+]
+
+
+def parse_window(text: str | None) -> Window | None:
+    """A window from text.
+
+    >>> parse_window("40,400"), parse_window("none")
+    ((40.0, 400.0), 'none')
+    """
+    if text is None or text == "none":
+        return None if text is None else "none"
+    try:
+        centre, width = map(float, text.split(","))
+    except ValueError:
+        raise CallError(f"'{text}' is no window: write it as 40,400, or as none") from None
+    return centre, width
+
+
+def parse_bits(text: str) -> Bits:
+    """8 or 16.
+
+    >>> parse_bits("16")
+    16
+    """
+    if text not in ("8", "16"):
+        raise CallError(f"--bits {text} is not to be had: write 8 or 16")
+    return 8 if text == "8" else 16
 
 
 def parse_shape(text: str) -> Shape:

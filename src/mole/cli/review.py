@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from mole.cli.options import (
+    BitsOption,
     ForceOption,
     JsonOption,
     LayerArgument,
@@ -13,6 +14,9 @@ from mole.cli.options import (
     ModeOption,
     QuietOption,
     ResizeOption,
+    WindowOption,
+    parse_bits,
+    parse_window,
 )
 from mole.cli.terminal import check_output, say, show
 from mole.exchange.signatures import load_signed_layer
@@ -31,6 +35,8 @@ def review(
     samples: Annotated[int, typer.Option(help="How many images.", min=1, max=64)] = 6,
     mode: ModeOption = None,
     resize: ResizeOption = None,
+    window: WindowOption = None,
+    bits: BitsOption = "8",
     layer_signer: LayerSignerOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
@@ -39,8 +45,9 @@ def review(
     """Show what a layer's features give away, before you augment it. Nothing leaves your machine."""
     check_output(out, force=force)
     first, signature = load_signed_layer(layer, layer_signer)
+    source = open_source(data, labels=False, window=parse_window(window), bits=parse_bits(bits))
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
-    plain = preparation.samples(open_source(data), samples)
+    plain = preparation.samples(source, samples)
     found = review_layer(first, plain)
     has_picture = len(first.input_shape) == 3
     if has_picture:

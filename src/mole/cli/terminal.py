@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypedDict
@@ -19,7 +19,15 @@ import typer
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from mole.errors import FileError, KeyFileError, MoleError, MoleWarning, ParameterError, with_advice
+from mole.errors import (
+    FileError,
+    KeyFileError,
+    MoleError,
+    MoleWarning,
+    ParameterError,
+    PrivacyWarning,
+    with_advice,
+)
 from mole.foreign_text import LONGEST, listed, printable, shown
 from mole.progress import Progress
 from mole.storage.atomic import reason_of
@@ -87,9 +95,11 @@ def in_options(error: MoleError) -> str:
     return with_advice(error.message, hints)
 
 
-def complain(text: str) -> None:
-    """What went wrong: one sentence."""
+def complain(text: str, lines: Sequence[str] = ()) -> None:
+    """What went wrong: one sentence, and a line for each of many things."""
     typer.echo(f"mole: {fit_to_print(text)}", err=True)
+    for line in lines:
+        typer.echo(f"  {fit_to_print(line)}", err=True)
 
 
 def say(text: str, *, quiet: bool = False) -> None:
@@ -100,12 +110,12 @@ def say(text: str, *, quiet: bool = False) -> None:
 
 @contextmanager
 def warnings_said(*, quiet: bool) -> Iterator[None]:
-    """Say at once what the library warns of."""
+    """Say at once what the library warns of; what is about people's privacy, in any case."""
     others = warnings.showwarning
 
     def show_warning(message: Warning | str, category: type[Warning], *about: Any, **more: Any) -> None:
         if issubclass(category, MoleWarning):
-            say(f"mole: {message}", quiet=quiet)
+            say(f"mole: {message}", quiet=quiet and not issubclass(category, PrivacyWarning))
         else:
             others(message, category, *about, **more)
 

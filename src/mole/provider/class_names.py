@@ -3,7 +3,8 @@
 A class can be a person: hospitals keep a folder for each patient, and a folder's name is a class's name. So
 names leave unasked only where they hardly can be people's:
 
-- not from DICOM files, nor labels made of their folders, which tell whose images are one patient's;
+- not where they are the folders of DICOM files, nor labels made of those, which tell whose images are one
+  patient's; a table of labels or a tag that was asked for is another matter;
 - not where there are more than a hundred classes;
 - not where a class has fewer than five samples, the size below which health statistics leave a figure out;
 - not where a name has the form of a patient's (Doe^Jane), or five digits in a row, as dates of birth do.
@@ -41,6 +42,11 @@ def handed_over_by(class_names: bool | None) -> str:
     return "labels" if class_names is False else "class_names"
 
 
+def asked_for(labels: object) -> bool | None:
+    """Whether labels are asked for: by a word, or by a table of them; None where nothing was said."""
+    return labels if labels is None or isinstance(labels, bool) else True
+
+
 def what_leaves(source: Source, *, class_names: bool | None = None, labels: bool | None = None) -> Leaving:
     """Decide it: as asked for, or by the rules above where `class_names` or `labels` is None.
 
@@ -48,13 +54,14 @@ def what_leaves(source: Source, *, class_names: bool | None = None, labels: bool
     """
     if labels is False or source.classes is None or class_names:
         return Leaving(labels is not False, class_names is not False)
-    if source.kind == "DICOM" and not labels:
+    are_folders = source.kind == "DICOM" and source.labels_from is None
+    if are_folders and not labels:
         both = "their names stay here, and so do labels made of them"
         what = "labels made of them stay here" if class_names is False else both
         return Leaving(labels=False, class_names=False, kept=f"{PATIENTS}: {what}")
     if class_names is False:
         return Leaving(labels=True, class_names=False)
-    if source.kind == "DICOM":
+    if are_folders:
         return Leaving(labels=True, class_names=False, kept=f"{PATIENTS}: their names stay here")
     smallest = _smallest_class(source)
     if len(source.classes) > MANY:

@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from mole.errors import DeliveryError, MoleWarning, ParameterError
@@ -24,19 +24,22 @@ from mole.exchange.shards import Dtype
 from mole.exchange.signatures import sign_delivery
 from mole.limits import MAX_JSON_BYTES
 from mole.progress import Progress, no_progress
-from mole.provider.class_names import handed_over_by, what_leaves
+from mole.provider.class_names import asked_for, handed_over_by, what_leaves
 from mole.provider.copying import refuse_copying
 from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
-from mole.provider.plan import Plan, opened_source
+from mole.provider.plan import Plan
 from mole.provider.ray_engine import RayEngine, check_ray
+from mole.provider.remarks import ask_ledger, warn_of_clipping, warn_of_source
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.sealing import delivery_store
 from mole.provider.shard_maker import why_left_out
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
+from mole.sources.opening import read_source
 from mole.sources.preparation import Mode, Resize
+from mole.sources.reading import Bits, Reading, Window
 from mole.sources.source import BadSampleError, Source, without_labels
 from mole.storage.identities import recipient_texts
 from mole.storage.locations import absolute
@@ -59,12 +62,14 @@ class Delivered:
         skipped: the samples that were left out, each with the reason.
         source_kind: what the data was read as, in a word or two.
         has_labels: whether labels leave with it.
+        labels_from: what gave them, if it was not the data itself: a table, or a DICOM tag.
     """
 
     delivery: Delivery
     skipped: tuple[BadSampleError, ...]
     source_kind: str
     has_labels: bool
+    labels_from: str | None = None
 
 
 def deliver(
@@ -80,7 +85,11 @@ def deliver(
     keep: Sequence[str] = (),
     skip_bad: bool = False,
     class_names: bool | None = None,
-    labels: bool | None = None,
+    labels: bool | Address | None = None,
+    label_column: str | None = None,
+    label_tag: str | None = None,
+    window: Window | None = None,
+    bits: Bits = 8,
     allow_copying_layer: bool = False,
     rows_per_shard: int | None = None,
     engine: EngineName = "local",
@@ -106,8 +115,13 @@ def deliver(
         skip_bad: leave out samples that cannot be read, instead of stopping at the first.
         class_names: hand over the names of the classes; None does so only where they hardly are people's
             (`mole.provider.class_names`).
-        labels: hand over labels; None does so unless they are made of the folders of DICOM files, whose
-            names were not asked for. Without labels no names of classes leave either.
+        labels: hand over labels, from a table if its path is given; None does so unless they are made of
+            the folders of DICOM files, whose names were not asked for. Without labels no names of classes
+            leave either.
+        label_column: which column of the table has the labels; None for 'label'.
+        label_tag: the element of DICOM headers that is the label.
+        window: of DICOM files, as a centre and a width, or 'none'; None for that of each header.
+        bits: of DICOM files: 8 or 16.
         allow_copying_layer: augment a layer even if it copies pixels (`mole.provider.copying`).
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
@@ -122,6 +136,7 @@ def deliver(
         MoleWarning: if the key is used for a second first layer, its file holds another key than before,
             files are left out, names of classes stay, 8 bits cut values off, or the ledger cannot be
             written in one of its places.
+        PrivacyWarning: if text may be burned into the pixels of DICOM files.
 
     Raises:
         DeliveryError: if the key was used for another first layer before and that is not allowed,
@@ -135,10 +150,11 @@ def deliver(
     if layer_dtype is not None and not allow_copying_layer:
         refuse_copying(first, "the first layer" if isinstance(layer, FirstLayer) else os.fspath(layer))
     ledger = Ledger(key.fingerprint, key.path)
-    _ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
+    ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
     write_shards = _engine(engine, ray_address, source, out)
-    opened = opened_source(source, labels=labels is not False)
-    leaving = what_leaves(opened, class_names=class_names, labels=labels)
+    reading = Reading.of(labels, label_column=label_column, label_tag=label_tag, window=window, bits=bits)
+    opened = read_source(source, reading)
+    leaving = what_leaves(opened, class_names=class_names, labels=asked_for(labels))
     if leaving.kept:
         parameter = handed_over_by(class_names)
         warnings.warn(f"{leaving.kept}; {parameter}=True hands them over", MoleWarning, stacklevel=2)
@@ -146,11 +162,11 @@ def deliver(
     plan = Plan(
         source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype, mode=mode,
         resize=resize, keep=tuple(keep), skip_bad=skip_bad, class_names=leaving.class_names,
-        labels=leaving.labels,
+        labels=leaving.labels, reading=replace(reading.for_other_processes, labels=leaving.labels),
         rows_per_shard=rows_per_shard, recipients=sealed_for,
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
-    _warn_of_unread_files(opened)
+    warn_of_source(opened)
     store = delivery_store(out, plan.recipients, key)
     with _alone_in(store, plan.delivery_id):
         is_finished = _claim(store, plan.delivery_id)
@@ -166,9 +182,9 @@ def deliver(
             raise
     for failure in ledger.record(manifest, [bad.name for bad in skipped]):
         warnings.warn(failure, MoleWarning, stacklevel=2)
-    _warn_of_clipping(manifest)
+    warn_of_clipping(manifest)
     has_labels = any(split.labels is not None for split in opened.splits.values())
-    return Delivered(delivery, skipped, opened.kind, has_labels)
+    return Delivered(delivery, skipped, opened.kind, has_labels, opened.labels_from)
 
 
 def _engine(
@@ -187,48 +203,6 @@ def _engine(
         raise ParameterError("Ray's workers open the delivery themselves: give its path or URL as `out`")
     check_ray(ray_address)
     return RayEngine(ray_address)
-
-
-def _ask_ledger(ledger: Ledger, layer_fingerprint: str, *, is_second_allowed: bool) -> None:
-    """Stop before a key is used for a second developer, and say so where a key's file was replaced."""
-    if replaced := ledger.replaced_key():
-        warnings.warn(
-            f"{ledger.key_path} is another key than the one that its ledger saw last: its fingerprint was "
-            f"{replaced} and is {ledger.fingerprint}",
-            MoleWarning,
-            stacklevel=3,
-        )
-    if not (others := ledger.other_layers(layer_fingerprint)):
-        return
-    reason = (
-        f"this key was used for another first layer before, on {others[-1].date[:10]}: two developers who "
-        "compare what they got learn more than each alone, so make a key for each"
-    )
-    if not is_second_allowed:
-        raise DeliveryError(f"{reason}, or allow it", advice={"allow_second_layer": True})
-    warnings.warn(reason, MoleWarning, stacklevel=3)
-
-
-def _warn_of_unread_files(source: Source) -> None:
-    if source.unread:
-        warnings.warn(
-            f"left out: {len(source.unread)} image files of a kind that cannot be read, such as "
-            f"{source.unread[0]}",
-            MoleWarning,
-            stacklevel=3,
-        )
-
-
-def _warn_of_clipping(manifest: Manifest) -> None:
-    """Say so where rows lost more than the ordinary tail of a distribution does."""
-    if (clipped := manifest.clipped) is not None and clipped.rows:
-        warnings.warn(
-            f"{clipped.rows} of {manifest.rows} rows are unlike the others, and 8 bits cut them off: they "
-            f"are off by more than a tenth, and values by up to {clipped.largest_error:g}; 16 bits would "
-            "keep them",
-            MoleWarning,
-            stacklevel=3,
-        )
 
 
 @contextmanager

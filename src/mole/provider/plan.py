@@ -5,20 +5,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from os import PathLike
 from typing import Any
 
 import pyarrow as pa
 
 from mole.errors import ParameterError, SourceError
 from mole.exchange.shards import RESERVED, Dtype, shard_name
+from mole.foreign_text import shown
 from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import element_count
-from mole.sources.opening import open_source
+from mole.sources.opening import read_source
 from mole.sources.preparation import Mode, Preparation, Resize
-from mole.sources.source import Source, without_labels
+from mole.sources.reading import Reading
+from mole.sources.source import Source
 
 SHARD_BYTES = 1 << 26  # of 32-bit values: large products, and little memory
 
@@ -67,6 +68,7 @@ class Plan:
         skip_bad: leave out samples that cannot be read, instead of stopping.
         class_names: hand over the names of the classes.
         labels: hand over labels; without them no names of classes leave either.
+        reading: what the provider said of how the data is read.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         recipients: for whom the delivery is sealed; none for one that is not.
         sizes: how many samples each split has.
@@ -87,6 +89,7 @@ class Plan:
     skip_bad: bool = False
     class_names: bool = True
     labels: bool = True
+    reading: Reading = field(default_factory=Reading)
     rows_per_shard: int | None = None
     recipients: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(init=False)
@@ -131,7 +134,7 @@ class Plan:
             raise ParameterError(
                 "this plan does not say where its data lies: only a path or URL can travel"
             )
-        return opened_source(self.source_address, labels=self.labels)
+        return read_source(self.source_address, replace(self.reading, labels=self.labels))
 
     def _check(self, source: Source, key: MorphKey) -> None:
         if key.input_shape != self.layer.input_shape:
@@ -166,12 +169,6 @@ class Plan:
         return key.mac("delivery", json.dumps(facts, sort_keys=True))
 
 
-def opened_source(source: str | PathLike[str] | Source, *, labels: bool) -> Source:
-    """The data, opened; without its labels where they are to stay."""
-    opened = open_source(source)
-    return opened if labels else without_labels(opened)
-
-
 def kept_types(source: Source, keep: Sequence[str]) -> dict[str, pa.DataType]:
     """The type of each column that leaves, one for all splits.
 
@@ -184,7 +181,14 @@ def kept_types(source: Source, keep: Sequence[str]) -> dict[str, pa.DataType]:
             raise ParameterError(
                 f"column '{column}' cannot be kept: a delivery has one of that name itself: rename it"
             )
-        found = [_type_of(_column(split.extra, column, name)) for name, split in source.splits.items()]
+        columns = [_column(split.extra, column, name) for name, split in source.splits.items()]
+        try:
+            found = [_type_of(cells) for cells in columns]
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            raise ParameterError(
+                f"column '{shown(column)}' holds values of several types, or such that cannot be stored: "
+                "make them one type, or leave it out"
+            ) from None
         try:
             schemas = [pa.schema([(column, kind)]) for kind in found]
             types[column] = pa.unify_schemas(schemas).field(column).type

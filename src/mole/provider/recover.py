@@ -5,18 +5,17 @@ arrays["x_train"], arrays["y_train"], arrays["row_id_train"]
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import IO, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from mole.errors import DeliveryError
 from mole.exchange.delivery import Delivery
 from mole.progress import Progress, no_progress
+from mole.provider.image_names import source_split
 from mole.provider.keys import MorphKey
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.sealing import opened_with
@@ -24,12 +23,12 @@ from mole.scheme.shapes import roll
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
 from mole.sources.source import Source
-from mole.storage.atomic import new_file, reason_of
 from mole.storage.identities import Identity
 from mole.storage.stores import Store
 
 Address = str | os.PathLike[str]
 Arrays = dict[str, npt.NDArray[Any]]
+LOOKED_AT = 1024  # rows, to see how exact they are
 
 
 class _Rows(NamedTuple):
@@ -55,7 +54,7 @@ def recover(
     Raises:
         DeliveryError: if the key is not the one that made the delivery.
     """
-    opened = _opened(delivery, key, identity)
+    opened = opened_for(delivery, key, identity)
     arrays: Arrays = {}
     done = 0
     for split in opened.manifest.splits:
@@ -88,8 +87,8 @@ def row_table(
     Raises:
         DeliveryError: if the key is not the one that made the delivery, or the source is another.
     """
-    opened = _opened(delivery, key, identity)
-    data = None if source is None else open_source(source)
+    opened = opened_for(delivery, key, identity)
+    data = None if source is None else open_source(source, labels=False)
     columns: dict[str, list[Any]] = {name: [] for name in ("split", "index", "name", "row_id")}
     for split in opened.manifest.splits:
         ids = opened.row_ids(split)
@@ -99,23 +98,47 @@ def row_table(
         columns["index"] += [index for index, _ in rows]
         columns["row_id"] += [row_id for _, row_id in rows]
         if data is not None:
-            columns["name"] += _names(data, opened, split, sorted(samples))
+            part = source_split(data, opened, split)
+            columns["name"] += [part.name_of(sample) for sample in sorted(samples)]
     if data is None:
         columns.pop("name")
     return pa.table(columns)
 
 
-def save_arrays(arrays: Mapping[str, npt.NDArray[Any]], path: Path) -> None:
-    """Write recovered arrays as an .npz file that only its owner can read."""
-    _write_private(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+def largest_error(opened: Delivery, key: MorphKey) -> float:
+    """About how far a value that comes back from 8 bits is off, in the units of the source; 0 for others.
+
+    Storing rounds every morphed value by up to half a step. What that becomes in images is computed for
+    errors drawn at random, because the true ones went with the values. Whole numbers are told as they come
+    back, rounded. Rows that 8 bits cut off are further off than this.
+    """
+    manifest, scales = opened.manifest, opened.encoding.scales
+    if scales is None:
+        return 0.0
+    shape, count = manifest.input_shape, max(1, min(manifest.rows, LOOKED_AT))
+    words = key.stream("rounding-errors").take(count * len(scales)).reshape(count, len(scales))
+    errors = ((words / 2.0**64 - 0.5) * scales).astype(np.float32)
+    nothing = np.zeros((1, len(scales)), np.float32)
+    plain = roll(key.morphing.unmorph(errors) - key.morphing.unmorph(nothing), shape)
+    if manifest.normalisation is not None:
+        plain = plain * np.reshape(manifest.normalisation.std, (-1,) + (1,) * (len(shape) - 1))
+    largest = float(np.abs(plain).max())
+    tops = [
+        np.iinfo(facts.source_dtype).max
+        for facts in manifest.splits.values()
+        if facts.source_dtype[0] == "u"
+    ]
+    return float(np.rint(largest * max(tops))) if tops else largest
 
 
-def save_table(table: pa.Table, path: Path) -> None:
-    """Write a table of rows as a Parquet file that only its owner can read."""
-    _write_private(path, lambda file: pq.write_table(table, file))
+def opened_for(
+    delivery: Delivery | Store | Address, key: MorphKey, identity: Identity | None = None
+) -> Delivery:
+    """A delivery that was made with this key, opened.
 
-
-def _opened(delivery: Delivery | Store | Address, key: MorphKey, identity: Identity | None) -> Delivery:
+    Raises:
+        DeliveryError: if it was made with another one.
+    """
     opened = opened_with(delivery, key, identity)
     made_with = opened.manifest.key_fingerprint
     if made_with != key.fingerprint:
@@ -137,23 +160,3 @@ def _recovered(delivery: Delivery, key: MorphKey, split: str) -> Iterator[_Rows]
         plain = roll(key.morphing.unmorph(morphed), manifest.input_shape)
         samples = preparation.pixels(plain, delivery.split(split).source_dtype)
         yield _Rows(samples, shard.labels, shard.row_ids)
-
-
-def _names(source: Source, delivery: Delivery, split: str, samples: Sequence[int]) -> list[str]:
-    """What the source calls some samples of a split."""
-    part, expected = source.splits.get(split), delivery.split(split).samples
-    if part is None or len(part) != expected:
-        raise DeliveryError(
-            f"{delivery.label} was made from {expected} samples in split '{split}', and the data has "
-            f"{0 if part is None else len(part)}: give the data it was made from"
-        )
-    return [part.name_of(sample) for sample in samples]
-
-
-def _write_private(path: Path, write: Callable[[IO[bytes]], None]) -> None:
-    """Write a file that only its owner can read, and clear what killed runs left of one: plain data."""
-    try:
-        with new_file(path) as temporary, temporary.open("wb") as file:
-            write(file)
-    except OSError as error:
-        raise DeliveryError(f"{path} cannot be written: {reason_of(error)}") from None

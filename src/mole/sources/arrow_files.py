@@ -36,17 +36,19 @@ SUFFIX = ".parquet"
 DICT, STATE = "dataset_dict.json", "state.json"
 
 
-def open_parquet(place: Location, files: Mapping[str, FileMark]) -> Source:
+def open_parquet(place: Location, files: Mapping[str, FileMark], label_column: str | None = None) -> Source:
     """One Parquet file, or a folder of them named after their split (train-00000-of-00002.parquet)."""
     places: dict[str, list[Location]] = {}
     for path in files:
         file = place if path == place.path else place.child(path)
         places.setdefault(_split_of(path), []).append(file)
     tables = {split: ParquetTable(parts, f"{place.label} ({split})") for split, parts in places.items()}
-    return table_source("parquet", tables, place.label, fingerprint(place, files))
+    return table_source("parquet", tables, place.label, fingerprint(place, files), label_column)
 
 
-def open_saved_dataset(folder: Location, files: Mapping[str, FileMark]) -> Source:
+def open_saved_dataset(
+    folder: Location, files: Mapping[str, FileMark], label_column: str | None = None
+) -> Source:
     """A folder that `save_to_disk` made: one data set, as a split 'train', or several splits."""
     folders = {"train": folder.path}
     if f"{folder.path}/{DICT}" in files:
@@ -57,7 +59,7 @@ def open_saved_dataset(folder: Location, files: Mapping[str, FileMark]) -> Sourc
     }
     tables = {split: _table(folder, split, parts) for split, parts in paths.items() if parts}
     used = {path: files.get(path, FileMark(0, "")) for parts in paths.values() for path in parts}
-    return table_source("saved data set", tables, folder.label, fingerprint(folder, used))
+    return table_source("saved data set", tables, folder.label, fingerprint(folder, used), label_column)
 
 
 class ParquetTable:

@@ -3,7 +3,7 @@
 Nothing but pixels comes out: headers, with all that they say about a patient, are never passed on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -12,9 +12,13 @@ from typing import Any
 import numpy as np
 
 from mole.errors import MissingExtraError, SourceError
+from mole.foreign_text import listed, shown
 from mole.sources.image_folder import Files, arrange, file_names
 from mole.sources.images import SUFFIXES as IMAGE_SUFFIXES
 from mole.sources.images import decoder_reason
+from mole.sources.label_matching import FoundLabels, labels_of
+from mole.sources.reading import Bits, Reading, Window
+from mole.sources.row_matching import Row
 from mole.sources.source import BadSampleError, Labels, Sample, Source
 from mole.storage.locations import FileMark, Location, fingerprint
 
@@ -31,6 +35,8 @@ class FrameSplit:
     frames: tuple[tuple[str, int], ...]
     labels: Labels | None
     extra: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    window: Window | None = None
+    bits: Bits = 8
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -40,7 +46,7 @@ class FrameSplit:
         path, frame = self.frames[index]
         try:
             with _at(self.folder, path).open() as file:
-                pixels = _pydicom(self.folder).decode(file, frame)
+                pixels = _pydicom(self.folder)[2].decode(file, frame, window=self.window, bits=self.bits)
         except SourceError as error:
             label = _at(self.folder, path).label
             raise BadSampleError(self.name_of(index), error.message.removeprefix(f"{label} ")) from None
@@ -74,32 +80,67 @@ def dicom_files(folder: Location, files: Mapping[str, FileMark]) -> dict[str, Fi
         return {path: files[path] for path, answer in zip(possible, answers, strict=True) if answer}
 
 
-def open_dicom(place: Location, files: Mapping[str, FileMark]) -> Source:
-    """One DICOM file, or those of a folder; files without images, such as reports, are left out."""
-    count_frames = _pydicom(place).count_frames
+def open_dicom(
+    place: Location, files: Mapping[str, FileMark], reading: Reading, others: Iterable[str] = ()
+) -> Source:
+    """One DICOM file, or those of a folder; files without images, such as reports, are left out.
+
+    Args:
+        place: the file or the folder.
+        files: the DICOM files.
+        reading: what the provider said of it.
+        others: the other files of the folder, a table of labels perhaps.
+    """
+    tags, headers, _ = _pydicom(place)
+    tag = None if reading.label_tag is None else tags.label_tag(reading.label_tag)
     with ThreadPoolExecutor(READERS) as readers:
-        counts = readers.map(lambda path: count_frames(_at(place, path), files[path].size), files)
-        frames = {path: count for path, count in zip(files, counts, strict=True) if count}
-    if not frames:
+        answers = readers.map(lambda path: headers.facts_of(_at(place, path), files[path].size, tag), files)
+        facts = {path: answer for path, answer in zip(files, answers, strict=True) if answer.frames}
+    if not facts:
         raise SourceError(f"{place.label} has DICOM files without images: is it the right one?")
-    if list(frames) == [place.path]:
+    found: FoundLabels | None
+    if tag is not None:
+        found = _labels_by_tag(place, {path: fact.label for path, fact in facts.items()}, reading)
+    else:
+        uid_of = {path: fact.uid for path, fact in facts.items()}
+        found = labels_of(place, others, list(facts), reading, uid_of)
+    if list(facts) == [place.path] and found is None:
         arranged, classes = {"train": Files((place.path,), None)}, None
     else:
-        arranged, classes = arrange(place, frames)
-    splits = {name: _split(place, files, frames) for name, files in arranged.items()}
-    used = {path: files[path] for path in frames}
-    return Source("DICOM", splits, classes, fingerprint(place, used), decodes=True)
+        arranged, classes = arrange(place, facts, found, labels=reading.labels)
+    frames = {path: fact.frames for path, fact in facts.items()}
+    splits = {name: _split(place, part, frames, reading) for name, part in arranged.items()}
+    print_of_files = fingerprint(place, {path: files[path] for path in facts})
+    source = Source(
+        "DICOM", splits, classes, reading.fingerprint_of(print_of_files), decodes=True,
+        privacy_remark=headers.text_remark([fact.text for fact in facts.values()]),
+    )  # fmt: skip
+    return source if found is None else found.told_of(source)
 
 
-def _split(folder: Location, files: Files, frames: Mapping[str, int]) -> FrameSplit:
+def _labels_by_tag(place: Location, label_of: Mapping[str, str], reading: Reading) -> FoundLabels:
+    """Labels from an element of each header."""
+    tag = reading.label_tag or ""
+    if missing := [place.inside(path) or path for path, label in label_of.items() if not label]:
+        raise SourceError(
+            f"{len(missing)} of {len(label_of)} DICOM files have no {shown(tag)} that could be a label: "
+            f"{listed(missing, 3)}: choose another tag, or give a table of labels"
+        )
+    rows = {path: Row(label, {}) for path, label in label_of.items()}
+    return FoundLabels(rows, True, (f"the DICOM tag {shown(tag)}",), (tag,))
+
+
+def _split(folder: Location, files: Files, frames: Mapping[str, int], reading: Reading) -> FrameSplit:
     counts = [frames[path] for path in files.paths]
     expanded = tuple((path, frame) for path in files.paths for frame in range(frames[path]))
     labels = None if files.labels is None else np.repeat(files.labels, counts)
     extra: dict[str, Sequence[Any]] = {
-        "file_name": file_names([path for path, _ in expanded]),
-        "frame": [frame for _, frame in expanded],
+        name: [value for value, count in zip(values, counts, strict=True) for _ in range(count)]
+        for name, values in files.columns.items()
     }
-    return FrameSplit(folder, expanded, labels, extra)
+    extra["file_name"] = file_names([path for path, _ in expanded])
+    extra["frame"] = [frame for _, frame in expanded]
+    return FrameSplit(folder, expanded, labels, extra, reading.window, reading.bits)
 
 
 def _at(folder: Location, path: str) -> Location:
@@ -107,12 +148,12 @@ def _at(folder: Location, path: str) -> Location:
     return folder if path == folder.path else folder.child(path)
 
 
-def _pydicom(place: Location) -> ModuleType:
-    """What reads DICOM with pydicom, an optional part."""
+def _pydicom(place: Location) -> tuple[ModuleType, ModuleType, ModuleType]:
+    """What reads tags, headers and pixels with pydicom, an optional part."""
     try:
-        from mole.sources import dicom_pixels  # noqa: PLC0415  (needs an extra)
+        from mole.sources import dicom_headers, dicom_pixels, dicom_tags  # noqa: PLC0415  (needs an extra)
     except ImportError:
         raise MissingExtraError(
             f"{place.label} holds DICOM files: pip install 'morphed-learning[dicom]'"
         ) from None
-    return dicom_pixels
+    return dicom_tags, dicom_headers, dicom_pixels

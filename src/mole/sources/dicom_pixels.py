@@ -1,6 +1,7 @@
-"""Stored DICOM pixels to what a screen shows: 8-bit grey or RGB (DICOM PS3.3, C.7.6.3 and C.11).
+"""Stored DICOM pixels to what a screen shows: grey or RGB (DICOM PS3.3, C.7.6.3 and C.11), by pydicom.
 
-All that needs pydicom is here.
+Stored values are rescaled to the units of the modality (Hounsfield units, say), a window says which of them
+become black and white, and what lies between is told apart in 8 or 16 bits.
 """
 
 import zlib
@@ -11,57 +12,27 @@ import numpy.typing as npt
 from pydicom import dcmread
 from pydicom.dataset import Dataset
 from pydicom.errors import InvalidDicomError
-from pydicom.filereader import _read_file_meta_info
+from pydicom.filereader import read_dataset
 from pydicom.pixels.processing import apply_color_lut, apply_modality_lut, apply_voi
 from pydicom.pixels.utils import pixel_array
-from pydicom.uid import UID, DeflatedExplicitVRLittleEndian
+from pydicom.uid import DeflatedExplicitVRLittleEndian
 
-from mole.errors import SourceError
-from mole.limits import LEAST_FRAME_BYTES, MAX_FRAMES, most_unpacked
+from mole.limits import most_unpacked
 from mole.sources.images import check_pixel_count
-from mole.storage.locations import Location
+from mole.sources.reading import Bits, Window
 
-Pixels = npt.NDArray[np.uint8]
+Pixels = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 Values = npt.NDArray[Any]
 
 # Where files have their mark, and the group that pydicom would skip before it unpacks the rest.
 MARK_AT, MARK, COMMANDS = 128, b"DICM", b"\0\0"
+INVERTED = "MONOCHROME1"
+META = 2  # the group of the header's first part
 # Where files with many frames keep what others have at the top of their header.
 _FRAME_SEQUENCES = ("PixelValueTransformationSequence", "FrameVOILUTSequence")
 
 
-def count_frames(place: Location, size: int) -> int:
-    """Number of frames in a file of so many bytes: 0 if it is of a kind without images.
-
-    A file that cannot be understood counts as one frame, so that reading it tells what is wrong.
-
-    Raises:
-        SourceError: if it says that it has more frames than it can hold.
-    """
-    frames = _frames_said(place)
-    if frames > min(MAX_FRAMES, max(1, size // LEAST_FRAME_BYTES)):
-        raise SourceError(
-            f"{place.label} says that it has {frames} frames, in {size} bytes: it is damaged, get it again"
-        )
-    return frames
-
-
-def _frames_said(place: Location) -> int:
-    try:
-        with place.open() as file:
-            check_deflated(file)
-            header = dcmread(
-                file, stop_before_pixels=True, specific_tags=["NumberOfFrames", "Rows", "SOPClassUID"]
-            )
-        kind = UID(header.get("SOPClassUID") or header.file_meta.get("MediaStorageSOPClassUID") or "")
-        if "Rows" not in header and kind and "Image" not in kind.name:
-            return 0
-        return max(1, int(header.get("NumberOfFrames") or 1))
-    except Exception:  # a damaged header can fail in any way
-        return 1
-
-
-def decode(file: IO[bytes], frame: int) -> Pixels:
+def decode(file: IO[bytes], frame: int, *, window: Window | None = None, bits: Bits = 8) -> Pixels:
     """One frame of a file; a decoder may raise anything about a damaged one."""
     check_deflated(file)
     try:
@@ -76,7 +47,8 @@ def decode(file: IO[bytes], frame: int) -> Pixels:
     # Out of many frames pydicom can read just one, but not where the whole file is packed.
     reads_one = int(header.get("NumberOfFrames") or 1) > 1 and not syntax.is_deflated
     stored = pixel_array(cast(BinaryIO, file) if reads_one else dcmread(file), index=frame)
-    return displayed(stored, header, frame)
+    pixels = _in_bits(displayed(stored, header, frame, window), bits)
+    return np.iinfo(pixels.dtype).max - pixels if header.PhotometricInterpretation == INVERTED else pixels
 
 
 def check_deflated(file: IO[bytes]) -> None:
@@ -90,7 +62,7 @@ def check_deflated(file: IO[bytes]) -> None:
     file.seek(MARK_AT)
     syntax = None
     if file.read(len(MARK)) == MARK:  # pydicom refuses others
-        syntax = _read_file_meta_info(cast(BinaryIO, file)).get("TransferSyntaxUID")
+        syntax = _transfer_syntax(cast(BinaryIO, file))
     if syntax == DeflatedExplicitVRLittleEndian:
         start = file.tell()
         if file.read(2) == COMMANDS:
@@ -104,30 +76,68 @@ def check_deflated(file: IO[bytes]) -> None:
     file.seek(0)
 
 
-def displayed(stored: Values, header: Dataset, frame: int) -> Pixels:
-    """Pixels of one frame, (h, w) or (h, w, 3), from stored values in grey, RGB or palette entries."""
+def _transfer_syntax(file: BinaryIO) -> Any:
+    """How a file is stored, from the first part of its header; the file is then where that part ends.
+
+    As pydicom does it: until an element of another group comes, and once more without types of values
+    where those make no sense.
+    """
+    start = file.tell()
+    for is_implicit in (False, True):
+        file.seek(start)
+        part = read_dataset(file, is_implicit, True, stop_when=lambda tag, vr, length: tag >> 16 != META)
+        try:
+            for element in part.elements():
+                part[element.tag]  # tells whether its type makes sense
+                break
+        except NotImplementedError:
+            continue
+        break
+    return part.get("TransferSyntaxUID")
+
+
+def displayed(stored: Values, header: Dataset, frame: int, window: Window | None = None) -> Values:
+    """One frame from its stored values: 0 to 1, and what lies beyond, (h, w) or (h, w, 3).
+
+    It is brightness, but for files whose small values are bright, MONOCHROME1: darkness.
+    """
     kind = header.PhotometricInterpretation
-    if kind in ("MONOCHROME1", "MONOCHROME2"):
-        grey = _grey(stored, _with_facts_of_frame(header, frame))
-        return 255 - grey if kind == "MONOCHROME1" else grey
+    if kind in (INVERTED, "MONOCHROME2"):
+        return _grey(stored, _with_facts_of_frame(header, frame), window)
     if kind == "PALETTE COLOR":
         entries = apply_color_lut(stored, header)[..., :3]
-        return _eight_bits(entries / np.iinfo(entries.dtype).max)
+        return np.asarray(entries / np.iinfo(entries.dtype).max)
     if stored.ndim == 3 and stored.shape[2] == 3:  # pydicom has turned YBR into RGB
-        return _eight_bits(stored / (2.0**header.BitsStored - 1))
+        return np.asarray(stored / (2.0**header.BitsStored - 1))
     raise ValueError(f"its colours are '{kind}', which cannot be read")
 
 
-def _grey(stored: Values, header: Dataset) -> Pixels:
+def _grey(stored: Values, header: Dataset, window: Window | None) -> Values:
     values = apply_modality_lut(stored, header)
-    window = _first_window(header)
-    if window is not None:
-        return _eight_bits(_windowed(values.astype(np.float64), *window, header.get("VOILUTFunction")))
-    if header.get("VOILUTSequence"):
+    if window is not None and window != "none":
+        return _windowed(values.astype(np.float64), *window, None)
+    first = _first_window(header)
+    if window is None and first is not None:
+        return _windowed(values.astype(np.float64), *first, header.get("VOILUTFunction"))
+    if window is None and header.get("VOILUTSequence"):
         bits = header.VOILUTSequence[0].LUTDescriptor[2]
-        return _eight_bits(apply_voi(np.rint(values).astype(np.int64), header) / (2.0**bits - 1))
-    low, high = float(values.min()), float(values.max())
-    return _eight_bits((values.astype(np.float64) - low) / ((high - low) or 1))
+        return np.asarray(apply_voi(np.rint(values).astype(np.int64), header) / (2.0**bits - 1))
+    low, high = _reach(header) if window == "none" else (float(values.min()), float(values.max()))
+    return (values.astype(np.float64) - low) / ((high - low) or 1)
+
+
+def _reach(header: Dataset) -> tuple[float, float]:
+    """The least and the largest value that the file could store, in the units of the modality."""
+    if header.get("ModalityLUTSequence"):
+        return 0.0, 2.0 ** header.ModalityLUTSequence[0].LUTDescriptor[2] - 1
+    bits, is_signed = int(header.BitsStored), bool(header.get("PixelRepresentation"))
+    least = -(2.0 ** (bits - 1)) if is_signed else 0.0
+    slope, intercept = (
+        float(header.get(name) if header.get(name) is not None else usual)
+        for name, usual in (("RescaleSlope", 1), ("RescaleIntercept", 0))
+    )
+    ends = (least * slope + intercept, (least + 2.0**bits - 1) * slope + intercept)
+    return min(ends), max(ends)
 
 
 def _first_window(header: Dataset) -> tuple[float, float] | None:
@@ -172,7 +182,8 @@ def _with_facts_of_frame(header: Dataset, frame: int) -> Dataset:
     return merged
 
 
-def _eight_bits(brightness: Values) -> Pixels:
-    """0 to 1, and what lies beyond, as 0 to 255."""
-    pixels: Pixels = np.rint(np.clip(brightness, 0, 1) * 255).astype(np.uint8)
+def _in_bits(brightness: Values, bits: Bits) -> Pixels:
+    """0 to 1, and what lies beyond, as 0 to 255 or to 65,535."""
+    dtype = np.uint8 if bits == 8 else np.uint16
+    pixels: Pixels = np.rint(np.clip(brightness, 0, 1) * np.iinfo(dtype).max).astype(dtype)
     return pixels

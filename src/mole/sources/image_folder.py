@@ -4,11 +4,11 @@
     photos/train/cat/1.png      splits train and test (or val, dev, ...), with classes cat, dog, ...
     photos/1.png                one split without labels
 
-DICOM files are arranged in the same way.
+DICOM files are arranged in the same way. A table of labels takes the place of class folders.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,28 +16,36 @@ import numpy as np
 from mole.errors import SourceError
 from mole.limits import MAX_IMAGE_BYTES
 from mole.sources.images import OTHER_SUFFIXES, SUFFIXES, ImageError, decode_image
+from mole.sources.label_matching import FoundLabels, labels_of
+from mole.sources.numbering import numbered
+from mole.sources.reading import Reading
 from mole.sources.source import BadSampleError, Labels, Sample, Source
+from mole.sources.table_files import typed
 from mole.storage.locations import FileMark, Location, fingerprint
 
 SPLIT_NAMES = ("train", "test", "val", "valid", "validation", "dev")
 MAIN_NAMES = {"train", "test"}
 
 
-def open_folder(folder: Location, files: Mapping[str, FileMark]) -> Source:
+def open_folder(folder: Location, files: Mapping[str, FileMark], reading: Reading) -> Source:
     """A folder of images."""
     images = {path: mark for path, mark in files.items() if path.lower().endswith(SUFFIXES)}
     unread = [path for path in files if path.lower().endswith(OTHER_SUFFIXES)]
     if not images:
         raise SourceError(f"{folder.label} has no images ({', '.join(SUFFIXES)}): is it the right folder?")
-    arranged, classes = arrange(folder, images)
+    found = labels_of(folder, files, list(images), reading)
+    arranged, classes = arrange(folder, images, found, labels=reading.labels)
     splits = {
-        name: FileSplit(folder, part.paths, part.labels, {"file_name": file_names(part.paths)})
+        name: FileSplit(
+            folder, part.paths, part.labels, {**part.columns, "file_name": file_names(part.paths)}
+        )
         for name, part in arranged.items()
     }
-    return Source(
+    source = Source(
         "image folder", splits, classes, fingerprint(folder, images),
         decodes=True, unread=tuple(folder.child(path).label for path in unread),
     )  # fmt: skip
+    return source if found is None else found.told_of(source)
 
 
 @dataclass(frozen=True)
@@ -69,14 +77,20 @@ class FileSplit:
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a split, and the class of each, if they lie in class folders."""
+    """The files of a split, the class of each, if they have any, and what a table says of each."""
 
     paths: tuple[str, ...]
     labels: Labels | None
+    columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
-def arrange(folder: Location, paths: Iterable[str]) -> tuple[dict[str, Files], tuple[str, ...] | None]:
-    """Splits by name, and the names of the classes, if there are any.
+Arranged = tuple[dict[str, Files], tuple[str, ...] | None]
+
+
+def arrange(
+    folder: Location, paths: Iterable[str], found: FoundLabels | None = None, *, labels: bool = True
+) -> Arranged:
+    """Splits by name, and the names of the classes, if there are any and labels are wanted.
 
     A split may lack class folders that another has, as test sets often do.
     """
@@ -85,15 +99,60 @@ def arrange(folder: Location, paths: Iterable[str]) -> tuple[dict[str, Files], t
     class_of: dict[str, dict[str, str | None]] = {}
     for path, parts in above.items():
         split = parts[0].lower() if has_splits else "train"
-        class_of.setdefault(split, {})[path] = next(iter(parts[1 if has_splits else 0 :]), None)
-    classes = tuple(sorted({name for files in class_of.values() for name in files.values() if name}))
-    splits = {split: _files(folder, class_of[split], classes) for split in sorted(class_of)}
-    return splits, classes or None
+        folders = parts[1 if has_splits else 0 :] if labels else []
+        class_of.setdefault(split, {})[path] = next(iter(folders), None)
+    if found is not None and found.has_labels:
+        splits, classes = _by_table(folder, class_of, found)
+    else:
+        names = tuple(sorted({name for files in class_of.values() for name in files.values() if name}))
+        splits = {split: _files(folder, class_of[split], names) for split in sorted(class_of)}
+        classes = names or None
+    if found is not None:
+        cells = _cells(found)
+        splits = {
+            split: replace(
+                part, columns={name: [cells[name].get(path) for path in part.paths] for name in cells}
+            )
+            for split, part in splits.items()
+        }
+    return splits, classes
 
 
 def file_names(paths: Sequence[str]) -> list[str]:
     """Names of files without their folders."""
     return [path.rsplit("/", 1)[-1] for path in paths]
+
+
+def _by_table(
+    folder: Location, class_of: Mapping[str, Mapping[str, str | None]], found: FoundLabels
+) -> Arranged:
+    """Splits by folders, and classes by tables; a split that no table is about has none."""
+    labelled: dict[str, list[str]] = {}
+    for split, files in class_of.items():
+        unknown = [path for path in files if path not in found.rows]
+        if unknown and (len(unknown) < len(files) or any(files.values())):
+            raise SourceError(
+                f"{folder.child(unknown[0]).label} is in no table of labels, and others are: put every "
+                "image into one, or none"
+            )
+        if not unknown:
+            labelled[split] = list(files)
+    values = [found.rows[path].label for files in labelled.values() for path in files]
+    labels, classes = numbered([value for value in values if value is not None])
+    ends = np.cumsum([len(files) for files in labelled.values()])[:-1]
+    parts = dict(zip(labelled, np.split(labels, ends), strict=True))
+    return {split: Files(tuple(class_of[split]), parts.get(split)) for split in sorted(class_of)}, classes
+
+
+def _cells(found: FoundLabels) -> dict[str, dict[str, Any]]:
+    """Further columns of tables by name, each with its cells by path, of one type for all splits."""
+    names = dict.fromkeys(name for row in found.rows.values() for name in row.cells)
+    return {
+        name: dict(
+            zip(found.rows, typed([row.cells.get(name) for row in found.rows.values()]), strict=True)
+        )
+        for name in names
+    }
 
 
 def _has_splits(folder: Location, above: Sequence[Sequence[str]]) -> bool:

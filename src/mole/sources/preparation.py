@@ -186,10 +186,12 @@ class Preparation:
         return values if axes == "chw" else values.transpose(2, 0, 1)
 
     def _convert(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if values.dtype == np.uint16 and len(values) == 1:
+            return self._convert_grey(values[0])
         if values.dtype != np.uint8:
             raise ShapeError(
-                f"it is {values.dtype}, and only 8-bit images can be resized or converted: "
-                "make it 8-bit first"
+                f"it is {values.dtype}, and only 8-bit images and grey 16-bit ones can be resized or "
+                "converted: make it 8-bit first"
             )
         if values.shape[0] not in IMAGE_CHANNELS:
             raise ShapeError(f"it has {values.shape[0]} channels, and an image has 1 to 4: give images")
@@ -199,6 +201,13 @@ class Preparation:
         if self.resize is not None:
             image = self._resized(image)
         return np.asarray(image).reshape(image.height, image.width, -1).transpose(2, 0, 1)
+
+    def _convert_grey(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """A grey image of 16 bits, which stays one: resized in 32-bit floats, in every channel the same."""
+        if self.resize is not None:
+            values = np.asarray(self._resized(Image.fromarray(values.astype(np.float32))))
+            values = np.clip(np.rint(values), 0, 0xFFFF).astype(np.uint16)
+        return np.stack([values] * (3 if self.mode == "RGB" else 1))
 
     def _resized(self, image: Image.Image) -> Image.Image:
         height, width = self.input_shape[-2:]

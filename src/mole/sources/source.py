@@ -73,6 +73,9 @@ class Source:
         fingerprint: changes when the content does, or the time of a file that is not read whole.
         decodes: whether reading a sample takes real work, so that several threads help.
         unread: files that look like samples and are of a kind that cannot be read.
+        labels_from: what gave the labels, if it was not the data itself: a table, or a DICOM tag.
+        remarks: what the provider should know of how it was read.
+        privacy_remark: what the samples may show about people; empty where nothing says so.
     """
 
     kind: str
@@ -81,6 +84,9 @@ class Source:
     fingerprint: str
     decodes: bool = field(default=False)
     unread: tuple[str, ...] = ()
+    labels_from: str | None = None
+    remarks: tuple[str, ...] = ()
+    privacy_remark: str = ""
 
     @property
     def count(self) -> int:
@@ -124,7 +130,7 @@ def _are_classes(labels: Labels) -> bool:
 def without_labels(source: Source) -> Source:
     """The same samples, without labels and without the names of classes."""
     splits = {name: _Unlabelled(split) for name, split in source.splits.items()}
-    return replace(source, splits=splits, classes=None)
+    return replace(source, splits=splits, classes=None, labels_from=None)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Tables with a column of images, as splits: what Parquet files and saved data sets hold."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +11,8 @@ import pyarrow as pa
 from mole.errors import SourceError
 from mole.foreign_text import listed, shown
 from mole.sources.images import ImageError, decode_image
-from mole.sources.source import BadSampleError, Labels, Sample, Source, Split, guess_axes
+from mole.sources.numbering import numbered
+from mole.sources.source import BadSampleError, Labels, Sample, Source, guess_axes
 from mole.storage.arrow_reading import UNREADABLE
 from mole.storage.typed_json import FormatError, parse_json
 
@@ -61,6 +63,7 @@ class TableSplit:
     label: str | None
     labels: Labels | None
     where: str
+    texts: tuple[str, ...] | None = None  # labels in words, before they are numbered
 
     @property
     def extra(self) -> Mapping[str, Sequence[Any]]:
@@ -85,29 +88,55 @@ class TableSplit:
         return f"row {index} of {self.where}"
 
 
-def table_source(kind: str, tables: Mapping[str, Table], where: str, fingerprint: str) -> Source:
-    """A source from the table of each split."""
-    splits: dict[str, Split] = {}
+def table_source(
+    kind: str, tables: Mapping[str, Table], where: str, fingerprint: str, label_column: str | None = None
+) -> Source:
+    """A source from the table of each split; another column of labels makes it another source."""
+    splits = {name: table_split(table, f"{where} ({name})", label_column) for name, table in tables.items()}
+    texts = {name: split.texts for name, split in splits.items() if split.texts is not None}
     classes = None
+    if texts:
+        if len(texts) < sum(split.label is not None for split in splits.values()):
+            raise SourceError(
+                f"{where} has labels in words in one split and in numbers in another: use one of them"
+            )
+        labels, classes = numbered([text for part in texts.values() for text in part])
+        parts = np.split(labels, np.cumsum([len(part) for part in texts.values()])[:-1])
+        for name, part in zip(texts, parts, strict=True):
+            splits[name] = replace(splits[name], labels=part, texts=None)
     for name, table in tables.items():
-        split = table_split(table, f"{where} ({name})")
-        splits[name] = split
-        classes = classes or class_names(table.schema, split.label)
+        classes = classes or class_names(table.schema, splits[name].label)
+    if label_column is not None:
+        fingerprint = hashlib.sha256(f"{fingerprint} {label_column}".encode()).hexdigest()
     return Source(kind, splits, classes, fingerprint, decodes=True)
 
 
-def table_split(table: Table, where: str) -> TableSplit:
+def table_split(table: Table, where: str, label_column: str | None = None) -> TableSplit:
     """A split from a table, with its image and label columns found by type and name."""
     image = _image_column(table.schema, where)
-    label = next((name for name in LABELS if name in table.column_names and name != image), None)
-    labels = None
-    if label is not None:
-        if not pa.types.is_integer(table.schema.field(label).type) or table[label].null_count:
-            raise SourceError(
-                f"{where}: column '{label}' must hold a whole number in every row: change or rename it"
-            )
-        labels = table[label].to_numpy().astype(np.int64)
-    return TableSplit(table, image, label, labels, where)
+    if label_column is None:
+        label = next((name for name in LABELS if name in table.column_names and name != image), None)
+    elif label_column in table.column_names and label_column != image:
+        label = label_column
+    else:
+        others = listed(name for name in table.column_names if name != image)
+        raise SourceError(f"{where} has no column '{shown(label_column)}': it has {others}")
+    if label is None:
+        return TableSplit(table, image, None, None, where)
+    kind = table.schema.field(label).type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if not (is_text or pa.types.is_integer(kind)) or table[label].null_count:
+        raise SourceError(
+            f"{where}: column '{shown(label)}' must hold text or a whole number in every row: change it, "
+            "or choose another",
+            advice={"label_column": None},
+        )
+    if not is_text:
+        return TableSplit(table, image, label, table[label].to_numpy().astype(np.int64), where)
+    texts = table[label].to_pylist()
+    if "" in texts:
+        raise SourceError(f"{where}: row {texts.index('')} has an empty '{shown(label)}': fill it in")
+    return TableSplit(table, image, label, None, where, tuple(texts))
 
 
 def class_names(schema: pa.Schema, label: str | None) -> tuple[str, ...] | None:

@@ -1,0 +1,55 @@
+"""What the provider is warned of: of a source, of 8 bits, and of a key that was used before."""
+
+import warnings
+
+from mole.errors import DeliveryError, MoleWarning, PrivacyWarning
+from mole.exchange.manifest import Manifest
+from mole.provider.ledger import Ledger
+from mole.sources.source import Source
+
+
+def warn_of_source(source: Source, stacklevel: int = 3) -> None:
+    """Say what is left out of a source, what was not used, and what its pixels may show about people."""
+    if source.unread:
+        warnings.warn(
+            f"left out: {len(source.unread)} image files of a kind that cannot be read, such as "
+            f"{source.unread[0]}",
+            MoleWarning,
+            stacklevel=stacklevel,
+        )
+    for remark in source.remarks:
+        warnings.warn(remark, MoleWarning, stacklevel=stacklevel)
+    if source.privacy_remark:
+        warnings.warn(source.privacy_remark, PrivacyWarning, stacklevel=stacklevel)
+
+
+def warn_of_clipping(manifest: Manifest, stacklevel: int = 3) -> None:
+    """Say so where rows lost more than the ordinary tail of a distribution does."""
+    if (clipped := manifest.clipped) is not None and clipped.rows:
+        warnings.warn(
+            f"{clipped.rows} of {manifest.rows} rows are unlike the others, and 8 bits cut them off: they "
+            f"are off by more than a tenth, and values by up to {clipped.largest_error:g}; 16 bits would "
+            "keep them",
+            MoleWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def ask_ledger(ledger: Ledger, layer_fingerprint: str, *, is_second_allowed: bool) -> None:
+    """Stop before a key is used for a second developer, and say so where a key's file was replaced."""
+    if replaced := ledger.replaced_key():
+        warnings.warn(
+            f"{ledger.key_path} is another key than the one that its ledger saw last: its fingerprint was "
+            f"{replaced} and is {ledger.fingerprint}",
+            MoleWarning,
+            stacklevel=3,
+        )
+    if not (others := ledger.other_layers(layer_fingerprint)):
+        return
+    reason = (
+        f"this key was used for another first layer before, on {others[-1].date[:10]}: two developers who "
+        "compare what they got learn more than each alone, so make a key for each"
+    )
+    if not is_second_allowed:
+        raise DeliveryError(f"{reason}, or allow it", advice={"allow_second_layer": True})
+    warnings.warn(reason, MoleWarning, stacklevel=3)

@@ -1,0 +1,219 @@
+"""`mole deliver --labels` and its relatives, and what `mole recover` writes, on the command line."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+from pyrage import x25519
+
+import mole
+from command import call, files_in, right
+
+IDENTITY = x25519.Identity.generate()
+KEY = ["--key", "my.key", "--identity", "identity.txt"]
+GIVEN = ["--layer", "layer.safetensors", *KEY]
+COUNT = 12
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A key, a layer, photographs with a table of labels, and DICOM files."""
+    folder = tmp_path_factory.mktemp("labels")
+    weight = np.random.default_rng(0).normal(size=(4, 1, 3, 3)).astype(np.float32)
+    layer = mole.FirstLayer.conv(weight, None, input_shape=(1, 8, 8), padding=1)
+    mole.save(layer, folder / "layer.safetensors")
+    key = mole.MorphKey.generate((1, 8, 8), insecure_seed=bytes(32))
+    key.save(folder / "my.key", recipients=[str(IDENTITY.to_public())])
+    (folder / "identity.txt").write_text(str(IDENTITY))
+    (folder / "photos").mkdir()
+    for number in range(COUNT):
+        Image.fromarray(pixels(number)).save(folder / "photos" / f"{number:02d}.png")
+    rows = "".join(
+        f"{number:02d}.png,{'odd' if number % 2 else 'even'},{number}\n" for number in range(COUNT)
+    )
+    (folder / "labels.csv").write_text(f"file_name,label,age\n{rows}")
+    return folder
+
+
+def pixels(number: int) -> np.ndarray:
+    return np.random.default_rng(number).integers(0, 256, (8, 8), dtype=np.uint8)
+
+
+@pytest.fixture(scope="module")
+def scans(place):
+    from dicom_files import save
+
+    for number in range(COUNT):
+        elements = {"BodyPartExamined": "HEAD" if number % 2 else "CHEST", "Modality": "US"}
+        save(place / "scans" / "DOE_JANE" / f"{number}.dcm", pixels(number), **elements)
+    return place / "scans"
+
+
+def test_labels_of_a_table(place, tmp_path):
+    facts = right(
+        "deliver",
+        "photos",
+        *GIVEN,
+        "--labels",
+        "labels.csv",
+        "--keep",
+        "age",
+        "--out",
+        tmp_path / "d",
+        cwd=place,
+    )
+    assert (facts["labels"], facts["labels from"]) == (True, "labels.csv")
+    arrays = mole.recover(tmp_path / "d", mole.MorphKey.load(place / "my.key", identities=[str(IDENTITY)]))
+    assert arrays["y_train"].tolist() == [number % 2 for number in range(COUNT)]
+
+
+def test_all_mistakes_of_a_table_in_one_message_and_nothing_written(place, tmp_path):
+    table = tmp_path / "wrong.csv"
+    table.write_text(
+        (place / "labels.csv").read_text().replace("03.png", "33.png").replace("07.png,odd", "07.png,")
+    )
+    done = call("deliver", "photos", *GIVEN, "--labels", table, "--out", tmp_path / "d", cwd=place)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        f"mole: {table} does not fit the images of photos: correct this",
+        "  in the table, but not in the folder (1): 33.png",
+        "  no label (1): 07.png",
+        "  in the folder, but not in the table (1): 03.png",
+    ]
+    assert files_in(tmp_path) == {"wrong.csv"}
+
+
+def test_without_labels_a_remark(place, tmp_path):
+    done = call("deliver", "photos", *GIVEN, "--out", tmp_path / "d", cwd=place)
+    assert done.returncode == 0
+    assert (
+        "mole: no labels leave with it: nothing can be trained on it as it is; give a table" in done.stderr
+    )
+    again = ["deliver", "photos", *GIVEN, "--no-labels", "--out", tmp_path / "e"]
+    assert "nothing can be trained" not in call(*again, cwd=place).stderr
+    quiet = call("deliver", "photos", *GIVEN, "-q", "--out", tmp_path / "d", cwd=place)
+    assert (quiet.returncode, quiet.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--no-labels", "--labels", "labels.csv"], "--no-labels keeps labels here"),
+        (["--folder-labels", "--label-tag", "Modality"], "--folder-labels is for labels made of folders"),
+        (["--window", "40"], "'40' is no window: write it as 40,400, or as none"),
+        (["--bits", "12"], "--bits 12 is not to be had: write 8 or 16"),
+    ],
+)
+def test_options_that_cannot_be_used(place, tmp_path, options, sentence):
+    done = call("deliver", "photos", *GIVEN, *options, "--out", tmp_path / "d", cwd=place)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"mole: {sentence}")
+    assert len(done.stderr.splitlines()) == 1
+    assert files_in(tmp_path) == set()
+
+
+def test_text_in_pixels_is_warned_of_even_when_quiet(place, scans, tmp_path):
+    arguments = ["deliver", "scans", *GIVEN, "--label-tag", "BodyPartExamined", "--out", tmp_path / "d"]
+    done = call(*arguments, "--window", "none", "--quiet", "--json", cwd=place)
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(
+        "mole: 12 of 12 DICOM files may show text, such as a name (12 are ultrasound): pixels"
+    )
+    assert json.loads(done.stdout)["labels from"] == "the DICOM tag BodyPartExamined"
+
+
+def test_other_commands_read_scans_in_the_same_way(place, scans, tmp_path):
+    done = call(
+        "review",
+        "layer.safetensors",
+        "--data",
+        "scans",
+        "--window",
+        "none",
+        "--out",
+        tmp_path / "r.png",
+        cwd=place,
+    )
+    assert done.returncode == 0, done.stderr
+    arguments = ["keygen", "layer.safetensors", "--out", tmp_path / "new.key", "--window", "none"]
+    done = call(*arguments, "--recipient", str(IDENTITY.to_public()), cwd=place)
+    assert (done.returncode, files_in(tmp_path)) == (2, {"r.png"})
+    assert done.stderr == "mole: --window and --bits say how --data is read: add it, or leave them out\n"
+    sixteen = call(
+        "morph",
+        "scans",
+        *GIVEN,
+        "--window",
+        "128,256",
+        "--bits",
+        "16",
+        "--out",
+        tmp_path / "m",
+        "-q",
+        "--json",
+        cwd=place,
+    )
+    assert sixteen.returncode == 0
+    assert "DICOM files may show text" in sixteen.stderr
+    arrays = mole.recover(tmp_path / "m", mole.MorphKey.load(place / "my.key", identities=[str(IDENTITY)]))
+    assert arrays["x_train"].dtype == np.uint16
+    order = sorted(range(COUNT), key=lambda number: f"{number}.dcm")
+    np.testing.assert_array_equal(
+        arrays["x_train"][:, 0], np.stack([pixels(n).astype(np.uint16) * 257 for n in order])
+    )
+
+
+def test_folders_of_scans_are_handed_over_by_name(place, scans, tmp_path):
+    arguments = ["deliver", "scans", *GIVEN, "--no-class-names", "--out", tmp_path / "d"]
+    done = call(*arguments, cwd=place)
+    assert "labels made of them stay here; --folder-labels hands them over" in done.stderr
+    assert "nothing can be trained on it as it is" in done.stderr
+    done = call(*arguments[:-1], tmp_path / "e", "--folder-labels", "--json", cwd=place)
+    assert json.loads(done.stdout)["labels"] is True
+
+
+@pytest.fixture(scope="module")
+def delivery(place):
+    right(
+        "deliver",
+        "photos",
+        *GIVEN,
+        "--labels",
+        "labels.csv",
+        "--dtype",
+        "int8",
+        "--out",
+        "delivery",
+        cwd=place,
+    )
+    return "delivery"
+
+
+@pytest.mark.parametrize("out", ["back", "back/", "back.v2/"])
+def test_images_come_back_under_their_names(place, delivery, tmp_path, out):
+    done = call(
+        "recover", delivery, *KEY, "--out", f"{tmp_path}/{out}", "--data", "photos", "--json", cwd=place
+    )
+    assert done.returncode == 0
+    facts = json.loads(done.stdout)
+    assert (facts["recovered"], facts["PNG files"]) == (f"{tmp_path}/{out}".rstrip("/"), COUNT)
+    assert done.stderr.startswith(
+        "mole: the delivery has 8 bits: a value may be off by about "
+        f"{facts['largest error']:g} grey levels of 255"
+    )
+    for number in range(COUNT):
+        found = np.asarray(
+            Image.open(tmp_path / out / ("odd" if number % 2 else "even") / f"{number:02d}.png")
+        )
+        assert np.abs(found.astype(int) - pixels(number)).max() <= 2 * facts["largest error"]
+
+
+def test_a_table_comes_back(place, delivery, tmp_path):
+    facts = right("recover", delivery, *KEY, "--out", tmp_path / "r.parquet", "--data", "photos", cwd=place)
+    assert facts["rows"] == COUNT
+    rows = pq.read_table(tmp_path / "r.parquet")
+    assert rows["name"].to_pylist() == [f"photos/{number:02d}.png" for number in range(COUNT)]
+    assert rows["class_name"].to_pylist() == ["even", "odd"] * (COUNT // 2)
