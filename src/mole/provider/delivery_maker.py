@@ -15,16 +15,19 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from mole.errors import DeliveryError, SourceError
+from mole.exchange.card import NAME as CARD
+from mole.exchange.card import dataset_card
 from mole.exchange.clipping import Clipping
 from mole.exchange.delivery import AUGMENTED, UNFINISHED
 from mole.exchange.layer_files import save_into
-from mole.exchange.manifest import CARD, Manifest, SplitFacts, dataset_card
 from mole.exchange.manifest import NAME as MANIFEST
+from mole.exchange.manifest import Manifest, SplitFacts
 from mole.exchange.probes import MAX_PROBE_ERROR, Probes, probe_error, save_probes
 from mole.exchange.shard_files import ShardFacts, ShardFile
 from mole.exchange.shards import (
     SCALES,
     Encoding,
+    column_of,
     common_dtype,
     load_encoding,
     save_encoding,
@@ -66,6 +69,7 @@ class DeliveryMaker:
             shape = plan.layer.input_shape
             encoding = load_encoding(store, plan.dtype, shape) if is_fitted else self._fit(maker)
             probes, error = self._checked_layer(encoding, is_written=AUGMENTED in present)
+            missing += [job for job in plan.jobs if job.name in present and self._is_dated(job, encoding)]
             self._follow(engine(maker, missing, encoding, store), missing, progress)
         shards = {job: ShardFile(store, job.name).facts() for job in plan.jobs}
         clipped = sum((self._clipped(job, facts) for job, facts in shards.items()), Clipping())
@@ -75,8 +79,7 @@ class DeliveryMaker:
         if probes is not None and error is not None:
             witnesses = WitnessMaker(maker, encoding, probes, store).make(shards, error)
             save_probes(probes, witnesses, store)
-        card = dataset_card(plan.layer.input_shape, plan.dtype, manifest.splits, plan.classes)
-        store.write(CARD, card.encode())
+        store.write(CARD, dataset_card(manifest, self._labels(), plan.kept).encode())
         manifest = manifest.write(store, store.names() - {UNFINISHED, MANIFEST, SIGNATURE})
         store.remove(UNFINISHED)
         return manifest
@@ -131,6 +134,21 @@ class DeliveryMaker:
                 done += rows
                 progress(done, total)
 
+    def _is_dated(self, job: ShardJob, encoding: Encoding) -> bool:
+        """Whether a shard that is there was begun by a version before 0.6, without its scales."""
+        wanted = encoding.metadata()
+        return (
+            bool(wanted) and not wanted.items() <= ShardFile(self._store, job.name).facts().metadata.items()
+        )
+
+    def _labels(self) -> range | None:
+        """From the smallest to the largest label that leaves; None where there are none."""
+        columns = [split.labels for split in self._source.splits.values() if split.labels is not None]
+        if not columns:
+            return None
+        least = min(int(labels.min(initial=0)) for labels in columns)
+        return range(least, 1 + max(int(labels.max(initial=-1)) for labels in columns))
+
     def _clipped(self, job: ShardJob, facts: ShardFacts) -> Clipping:
         """What 8 bits cut off in a shard, which may be an earlier run's."""
         try:
@@ -176,6 +194,7 @@ class DeliveryMaker:
             classes=plan.classes,
             columns=plan.keep,
             splits=splits,
+            column=column_of(plan.dtype),
         )
 
     def _nothing_usable(self) -> SourceError:
