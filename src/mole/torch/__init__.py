@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
 from mole.torch.attach import attach
 from mole.torch.export import export_first_layer
 from mole.torch.find import FoundLayer, find_first_layer
-from mole.torch.module import AugmentedModule
+from mole.torch.module import AugmentedModule, check_key
 from mole.torch.trace import Operation
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mole.torch.dataset import MorphedDataset, ShardSampler
     from mole.torch.evaluation import Evaluation, evaluate, predict
     from mole.torch.models import build_model
+    from mole.torch.pretrained import load_pretrained, save_pretrained
     from mole.torch.resume import ResumeFile
     from mole.torch.trainer import Epoch, train
     from mole.torch.workflows import predict_on, train_on
@@ -50,13 +51,16 @@ __all__ = [
     "ShardSampler",
     "attach",
     "build_model",
+    "check_key",
     "evaluate",
     "export_first_layer",
     "find_first_layer",
     "load_checkpoint",
+    "load_pretrained",
     "predict",
     "predict_on",
     "save_checkpoint",
+    "save_pretrained",
     "train",
     "train_on",
 ]
@@ -72,9 +76,11 @@ _HOMES = {
     "build_model": "mole.torch.models",
     "evaluate": "mole.torch.evaluation",
     "load_checkpoint": "mole.torch.checkpoint",
+    "load_pretrained": "mole.torch.pretrained",
     "predict": "mole.torch.evaluation",
     "predict_on": "mole.torch.workflows",
     "save_checkpoint": "mole.torch.checkpoint",
+    "save_pretrained": "mole.torch.pretrained",
     "train": "mole.torch.trainer",
     "train_on": "mole.torch.workflows",
 }
