@@ -3,6 +3,8 @@
 import base64
 import re
 import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -15,10 +17,10 @@ import torch
 import mole
 from deliveries import make_key, make_layer, unfinish, write_npz
 from mole.errors import MoleError, ShapeError
+from mole.exchange import shards
 from mole.exchange.card import dataset_card
 from mole.exchange.delivery import Delivery
 from mole.exchange.shards import DTYPES
-from mole.provider import delivery_maker
 from mole.provider.row_numbers import RowNumbers
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
@@ -243,8 +245,6 @@ def test_scales_that_differ_do_not_verify(eight, monkeypatch):
 
 
 def test_a_manifest_that_contradicts_itself_is_refused(eight, tmp_path):
-    from dataclasses import replace
-
     delivery = Delivery.open(eight)
     for changed in ({"dtype": "float32"}, {"column": "pixels"}):
         replace(delivery.manifest, **changed).write(delivery.store)
@@ -266,8 +266,6 @@ def test_a_manifest_that_contradicts_itself_is_refused(eight, tmp_path):
     ],
 )
 def test_the_head_says_what_it_can_say_for_certain(eight, labels, classes, kept, expected):
-    from dataclasses import replace
-
     manifest = replace(Delivery.open(eight).manifest, classes=classes)
     head = dataset_card(manifest, labels, kept).split("---\n")[1]
     assert ("dataset_info" in head) == (expected is not None)
@@ -280,6 +278,15 @@ def test_the_card_names_no_package_that_is_not_published(eight):
     assert "morphed-learning" not in card
 
 
+def test_8_bits_of_version_0_3_are_called_image_and_decoded_all_the_same():
+    golden = Path(__file__).parents[1] / "golden" / "delivery-0.3" / "int8"
+    table = pq.read_table(sorted((golden / "data").glob("train-*.parquet")))
+    assert "image" in table.column_names
+    assert np.array_equal(mole.decode(table, golden), by_torch(golden))
+    with pytest.raises(ShapeError, match="there is no column 'image' among"):
+        mole.decode(table.rename_columns(["row_id", "image_int8", "label"]), golden)
+
+
 def test_a_moved_delivery_reads_the_same(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "elsewhere")
     rows = read("polars", folder)
@@ -287,11 +294,13 @@ def test_a_moved_delivery_reads_the_same(folder, tmp_path):
 
 
 def test_large_samples_leave_their_scales_beside(monkeypatch, tmp_path):
-    monkeypatch.setattr(delivery_maker.Encoding, "metadata", lambda encoding: {})
+    monkeypatch.setattr(shards, "MOST_STORED_SCALES", 191)
     mole.deliver(
         write_npz(tmp_path / "d.npz", train=ROWS), make_layer(), make_key(), tmp_path / "d", dtype="int8"
     )
     assert all(check.holds for check in mole.verify(tmp_path / "d"))
+    shard = Delivery.open(tmp_path / "d").shard_names("train")[0]
+    assert b"scales" not in pq.read_schema(tmp_path / "d" / shard).metadata
     assert np.array_equal(
         mole.decode(pq.read_table(tmp_path / "d" / "data"), tmp_path / "d")[30:], by_torch(tmp_path / "d")
     )

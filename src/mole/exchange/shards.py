@@ -42,7 +42,7 @@ DEVIATIONS = 4.0  # of the sample: the least that the scales reach, because smal
 RESERVED = ROW_ID, IMAGE, IMAGE_INT8, LABEL = ("row_id", "image", "image_int8", "label")
 SHAPE, SOURCE_DTYPE, STORED_SCALES = b"shape", b"source_numbers", b"scales"
 SCALES, SCALES_HEADER = "scales.safetensors", {"format": "mole-scales", "version": "1"}
-MOST_STORED_SCALES = 160_000  # in a shard, whose footer has twelve bytes for each: 3 x 224 x 224 and more
+MOST_STORED_SCALES = 1 << 15  # in a shard, whose footer has twelve bytes for each: 2 % of a shard at most
 MIXED = "float32"  # pixels from 0 to 1: what samples of several number types have in common
 
 
