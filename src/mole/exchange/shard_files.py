@@ -70,6 +70,10 @@ class ShardFile:
         text = None if dtype is None else shown(dtype.decode("ascii", "replace"))
         return ShardFacts(len(ids), ids, text, facts)
 
+    def columns(self) -> list[str]:
+        """What its columns are called."""
+        return self._opened(lambda opened: [*opened.schema.names])
+
     def row_count(self) -> int:
         """How many rows it has, from the end of the file alone."""
         return int(self._ask([], lambda table: table.num_rows))
@@ -110,6 +114,13 @@ class ShardFile:
         promised: Promised | None = None,
     ) -> T:
         """What some columns tell; a column that is not there is left out."""
+        most = dict.fromkeys(columns, 1)
+        if promised is not None:
+            most = {ROW_ID: 1, values_path(promised.column): element_count(promised.shape), LABEL: 1}
+        return self._opened(lambda opened: question(opened.read(most)), promised)
+
+    def _opened(self, question: Callable[[Parquet], T], promised: Promised | None = None) -> T:
+        """What the file tells, after it was seen to be a shard, and to hold what is promised."""
         with self.store.open(self.name) as file:
             try:
                 check_packing(file)
@@ -118,11 +129,7 @@ class ShardFile:
                 _check_types(opened.schema)
                 if promised is not None:
                     self._check_values(opened, promised)
-                most = dict.fromkeys(columns, 1)
-                if promised is not None:
-                    elements = element_count(promised.shape)
-                    most = {ROW_ID: 1, values_path(promised.column): elements, LABEL: 1}
-                return question(opened.read(most))
+                return question(opened)
             except SizeError as error:
                 raise DeliveryError(f"{self.label} {error}: ask its sender for another") from None
             except (*UNREADABLE, AttributeError) as error:

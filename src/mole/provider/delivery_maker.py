@@ -64,12 +64,11 @@ class DeliveryMaker:
             maker = ShardMaker(plan, self._source, self._key, decoders=decoders)
             maker.read(replace(plan.jobs[0], stop=1))  # a wrong shape shows before the hard work
             present = store.names()
-            missing = [job for job in plan.jobs if job.name not in present]
+            missing = [job for job in plan.jobs if job.name not in present or self._is_dated(job)]
             is_fitted = plan.dtype != "int8" or SCALES in present
             shape = plan.layer.input_shape
             encoding = load_encoding(store, plan.dtype, shape) if is_fitted else self._fit(maker)
             probes, error = self._checked_layer(encoding, is_written=AUGMENTED in present)
-            missing += [job for job in plan.jobs if job.name in present and self._is_dated(job, encoding)]
             self._follow(engine(maker, missing, encoding, store), missing, progress)
         shards = {job: ShardFile(store, job.name).facts() for job in plan.jobs}
         clipped = sum((self._clipped(job, facts) for job, facts in shards.items()), Clipping())
@@ -134,12 +133,10 @@ class DeliveryMaker:
                 done += rows
                 progress(done, total)
 
-    def _is_dated(self, job: ShardJob, encoding: Encoding) -> bool:
-        """Whether a shard that is there was begun by a version before 0.6, without its scales."""
-        wanted = encoding.metadata()
-        return (
-            bool(wanted) and not wanted.items() <= ShardFile(self._store, job.name).facts().metadata.items()
-        )
+    def _is_dated(self, job: ShardJob) -> bool:
+        """Whether a shard of 8 bits that is there was written before version 0.6, under another name."""
+        is_int8 = self._plan.dtype == "int8"
+        return is_int8 and column_of("int8") not in ShardFile(self._store, job.name).columns()
 
     def _labels(self) -> range | None:
         """From the smallest to the largest label that leaves; None where there are none."""
