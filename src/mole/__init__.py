@@ -33,6 +33,7 @@ from mole.errors import MoleError as MoleError
 if TYPE_CHECKING:
     from mole import torch as torch
     from mole.audit.run import audit as audit
+    from mole.exchange.decoding import decode as decode
     from mole.exchange.delivery import Delivery as Delivery
     from mole.exchange.layer_files import load as load
     from mole.exchange.layer_files import save as save
@@ -55,6 +56,7 @@ _HOMES = {
     "MorphKey": "provider.keys",
     "Normalisation": "scheme.normalisation",
     "augment": "provider.keys.key",
+    "decode": "exchange.decoding",
     "deliver": "provider.deliver",
     "load": "exchange.layer_files",
     "morph": "provider.keys.key",

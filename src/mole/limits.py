@@ -55,7 +55,8 @@ LEAST_ROW_BYTES = 8
 MAX_SHARD_RATIO = 4
 ALWAYS_READ_OF_A_SHARD = 1 << 27
 
-# The footer of a shard: that of ours has a kilobyte or two, and it is read byte by byte.
+# The footer of a shard: that of ours has a kilobyte or two, and with the scales of 8-bit data up to 400,
+# which are taken in one piece; the rest is read byte by byte.
 MAX_FOOTER_BYTES = 1 << 20
 
 

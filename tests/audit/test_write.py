@@ -91,3 +91,16 @@ def test_a_report_that_cannot_be_saved_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(TypeError, match="no place"):
         Report(subject={"x": b"1"}).save(tmp_path / "audit")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_print_shows_of_a_report_is_short():
+    report = made_up_report()
+    shown = repr(report)
+    assert shown == str(report)
+    assert len(shown) < 400
+    for verdict in report.verdicts:
+        assert f"{verdict.attacker.value}: {verdict.level.value}" in shown
+    assert f"{len(report.attacks)} attacks" in shown
+    assert repr(Report(subject={})) == (
+        "Report('What this delivery gives away', no verdicts, 0 attacks, 0 warnings)"
+    )

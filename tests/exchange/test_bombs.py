@@ -154,8 +154,8 @@ def test_equal_rows_that_take_no_room(tmp_path):
     count = 20_000
     flat = pa.array(rows_of(count).reshape(-1))
     image = pa.FixedSizeListArray.from_arrays(flat, 192)
-    table = pa.table({"row_id": pa.array(["0" * 16] * count), "image": image})
-    field = table.schema.field("image").with_metadata({"shape": json.dumps(SHAPE)})
+    table = pa.table({"row_id": pa.array(["0" * 16] * count), "image_int8": image})
+    field = table.schema.field("image_int8").with_metadata({"shape": json.dumps(SHAPE)})
     table = pa.Table.from_arrays(table.columns, schema=table.schema.set(1, field))
     pq.write_table(table, tmp_path / "shard.parquet", compression="none")
     size = (tmp_path / "shard.parquet").stat().st_size
@@ -224,9 +224,9 @@ def image_bomb(path, count):
     """A row of so many values that says in Arrow's words that it has 192."""
     fields = [
         pa.field("row_id", pa.string()),
-        pa.field("image", pa.list_(pa.int8(), 192), metadata={b"shape": json.dumps(SHAPE)}),
+        pa.field("image_int8", pa.list_(pa.int8(), 192), metadata={b"shape": json.dumps(SHAPE)}),
     ]
-    said, table = pa.schema(fields).serialize().to_pybytes(), listed(count, name="image")
+    said, table = pa.schema(fields).serialize().to_pybytes(), listed(count, name="image_int8")
     with pq.ParquetWriter(path, table.schema, store_schema=False, data_page_size=1 << 30) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({"ARROW:schema": base64.b64encode(said).decode()})
@@ -259,7 +259,7 @@ def zigzag(number):
 
 def test_values_of_a_type_that_arrays_do_not_have(tmp_path):
     image = pa.FixedSizeListArray.from_arrays(pa.array([0] * 192, pa.time32("s")), 192)
-    field = pa.field("image", image.type, metadata={"shape": json.dumps(SHAPE)})
+    field = pa.field("image_int8", image.type, metadata={"shape": json.dumps(SHAPE)})
     table = pa.table([["0" * 16], image], pa.schema([pa.field("row_id", pa.string()), field]))
     pq.write_table(table, tmp_path / "shard.parquet")
     with pytest.raises(DeliveryError, match="is not a readable shard"):

@@ -11,7 +11,7 @@ import pytest
 import mole
 from checked_files import save_unaltered
 from command import call, right
-from deliveries import make_key, make_layer, write_npz
+from deliveries import make_key, make_layer, tensors, write_npz
 from mole.errors import DeliveryError
 from mole.exchange.delivery import Delivery
 from mole.exchange.manifest import FileFacts, Manifest
@@ -68,7 +68,10 @@ def test_a_shard_of_another_key_is_found_and_named(source, tmp_path, dtype, laye
     assert wrong(folder) == {}
     shutil.copy(tmp_path / "1" / SHARD, folder / SHARD)
     reseal(folder, SHARD)
-    assert wrong(folder) == {"data": f"{SHARD}: not made with the key of the augmented layer"}
+    expected = {"data": f"{SHARD}: not made with the key of the augmented layer"}
+    if dtype == "int8":
+        expected["rows"] = "split 'train' has a shard with other scales than scales.safetensors"
+    assert wrong(folder) == expected
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -78,10 +81,10 @@ def test_right_row_ids_do_not_help_it(source, tmp_path, dtype):
     deliver(source, make_layer(), key, LocalStore(folder), dtype=dtype, rows_per_shard=16)
     encoding = Delivery.open(folder).encoding
     table = pq.read_table(folder / SHARD)
-    stored = table["image"].combine_chunks().flatten().to_numpy().reshape(-1, 192)
+    stored, column = tensors(table, (192,)), table.schema.field(1)
     rows = encoding.encode(other.morphing.morph(key.morphing.unmorph(encoding.decode(stored))))
     images = pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), 192)
-    pq.write_table(table.set_column(1, table.schema.field("image"), images), folder / SHARD)
+    pq.write_table(table.set_column(1, column, images), folder / SHARD)
     reseal(folder, SHARD)
     assert wrong(folder) == {"data": f"{SHARD}: not made with the key of the augmented layer"}
 
@@ -172,7 +175,7 @@ def test_clothes_in_8_bits_have_witnesses_in_every_shard(tmp_path, core):
     position = foreign.schema.get_field_index("row_id")
     pq.write_table(foreign.set_column(position, foreign.schema.field(position), ids[0]), folders[0] / LATE)
     reseal(folders[0], LATE)
-    assert wrong(folders[0]) == {"data": f"{LATE}: not made with the key of the augmented layer"}
+    assert wrong(folders[0])["data"] == f"{LATE}: not made with the key of the augmented layer"
 
 
 def test_without_witnesses_nothing_is_called_right(source, tmp_path):

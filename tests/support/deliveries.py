@@ -42,7 +42,8 @@ def make_key(seed: int = 0, **options) -> mole.MorphKey:
 
 def tensors(table: pa.Table, shape: tuple[int, ...] = SHAPE) -> np.ndarray:
     """The morphed values of a shard that was read with pyarrow, in the shape of the images."""
-    return table["image"].combine_chunks().flatten().to_numpy().reshape(-1, *shape)
+    column = "image_int8" if "image_int8" in table.column_names else "image"
+    return table[column].combine_chunks().flatten().to_numpy().reshape(-1, *shape)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -56,16 +56,23 @@ def test_it_loads_without_being_told_its_features(datasets, tmp_path, dtype, kee
     cache = str(tmp_path / "cache")
     by_files = datasets.load_dataset("parquet", data_files=files, cache_dir=cache)
     by_card = datasets.load_dataset(str(folder), cache_dir=cache)
+    column = "image_int8" if dtype == "int8" else "image"
     for loaded in (by_files, by_card):
         assert {split: len(rows) for split, rows in loaded.items()} == {"train": TRAIN, "test": TEST}
-        expected = ["row_id", "image", *(["label"] if labelled else []), *keep]
+        expected = ["row_id", column, *(["label"] if labelled else []), *keep]
         assert loaded["train"].column_names == expected
-        assert loaded["train"].features["image"].feature == datasets.Value(dtype)
+        assert loaded["train"].features[column].feature == datasets.Value(dtype)
         assert loaded["test"].features == loaded["train"].features
-    assert by_files["train"].features == by_card["train"].features
+    by_number = by_card["train"].features.copy()
+    if labelled:
+        assert by_number.pop("label") == datasets.ClassLabel(names=["0", "1", "2"])
+        assert by_files["train"]["label"][:] == by_card["train"]["label"][:]
+    assert by_number == {
+        name: kind for name, kind in by_files["train"].features.items() if name in by_number
+    }
     table = pa.concat_tables(pq.read_table(file) for file in sorted(folder.glob("data/train-*.parquet")))
     rows = by_files["train"][:]
-    assert np.array_equal(np.array(rows["image"], dtype).reshape(-1, 3, 8, 8), tensors(table))
+    assert np.array_equal(np.array(rows[column], dtype).reshape(-1, 3, 8, 8), tensors(table))
     assert rows["row_id"] == table["row_id"].to_pylist()
     if keep:
         ids = recover(LocalStore(folder), make_key())["row_id_train"].tolist()
@@ -90,13 +97,19 @@ def test_the_shape_travels_along(tmp_path, rng):
     assert field.metadata[b"shape"] == b"[3, 8, 8]"
 
 
-@pytest.mark.parametrize("name", ["row_id", "image", "label"])
+@pytest.mark.parametrize("name", ["row_id", "image", "image_int8", "label"])
 def test_a_kept_column_never_takes_the_place_of_the_deliverys_own(tmp_path, rng, name):
     images = pa.FixedShapeTensorArray.from_numpy_ndarray(rng.integers(0, 256, (4, 8, 8, 3), dtype=np.uint8))
-    columns = {"pixels": images, "row_id": ["a"] * 4, "image": ["1.png"] * 4, "label": range(4)}
+    columns = {
+        "pixels": images,
+        "row_id": ["a"] * 4,
+        "image": ["1.png"] * 4,
+        "label": range(4),
+        "image_int8": [0] * 4,
+    }
     pq.write_table(pa.table(columns), tmp_path / "d.parquet")
     source = open_source(str(tmp_path / "d.parquet"))
-    assert set(source.splits["train"].extra) == {"row_id", "image"}
+    assert set(source.splits["train"].extra) == {"row_id", "image", "image_int8"}
     with pytest.raises(ParameterError, match=f"column '{name}' cannot be kept"):
         deliver(source, make_layer(), make_key(), LocalStore(tmp_path / "out"), keep=(name,))
     assert not (tmp_path / "out").exists()

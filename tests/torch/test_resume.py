@@ -3,11 +3,13 @@
 import pytest
 import torch
 
-from glyphs import SHAPE, TRAINING, network
+from glyphs import SHAPE, TRAINING, make_key, network
+from mole import augment
 from mole.errors import FileError
 from mole.torch import (
     ResumeFile,
     attach,
+    export_first_layer,
     train,
 )
 from mole.torch.networks import build_network
@@ -69,6 +71,7 @@ def test_a_file_of_another_training_is_refused(setting, tmp_path):
             train(model, setting.train, resume_file=ResumeFile(path, training), **choices)
         assert ResumeFile(path, training, replace=True).read() is None
     other = build_network("small_resnet", SHAPE, 4)
+    attach(other, augment(export_first_layer(other, SHAPE), make_key()))
     with pytest.raises(FileError, match="kept does not fit the model"):
         train(other, setting.train, resume_file=ResumeFile(path, {"seed": 7, "network": "a"}), **choices)
     content = torch.load(path, weights_only=True)

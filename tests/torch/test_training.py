@@ -7,7 +7,7 @@ from torch import nn
 from torch.utils.data import Dataset, TensorDataset
 
 from glyphs import SHAPE, TRAINING, make_key, network
-from mole.errors import MoleError, ParameterError
+from mole.errors import MoleError, MoleWarning, ParameterError
 from mole.provider.row_numbers import RowNumbers
 from mole.torch import (
     attach,
@@ -56,7 +56,8 @@ def test_morphed_data_teaches_what_plain_data_teaches(setting, trained):
 
 def test_without_the_augmented_layer_it_does_not(setting):
     model = network()
-    history = train(model, setting.train, validation=setting.test, **TRAINING)
+    with pytest.warns(MoleWarning, match="has no augmented layer"):
+        history = train(model, setting.train, validation=setting.test, **TRAINING)
     assert history[-1].validation.accuracy < 0.7
 
 
@@ -95,7 +96,7 @@ def test_the_same_seed_gives_the_same_network(setting, workers):
     assert other != one
 
 
-def test_wrong_choices_are_named(setting):
+def test_wrong_choices_are_named():
     model, tensors = network(), TensorDataset(torch.randn(4, *SHAPE), torch.tensor([0, 1, 4, 2]))
     for name in ("epochs", "batch_size", "learning_rate"):
         with pytest.raises(ParameterError, match=f"{name} is 0"):
@@ -107,9 +108,9 @@ def test_wrong_choices_are_named(setting):
     with pytest.raises(ParameterError, match="the data set has no rows"):
         evaluate(model, TensorDataset(torch.randn(0, *SHAPE), torch.zeros(0, dtype=torch.int64)))
     with pytest.raises(ParameterError, match="all its parameters are frozen"):
-        train(network().requires_grad_(False), setting.train, epochs=1)
+        train(network().requires_grad_(False), tensors, epochs=1)
     with pytest.raises(MoleError, match="one row of class scores"):
-        evaluate(nn.Sequential(nn.Conv2d(1, 4, 3)), setting.test)
+        evaluate(nn.Sequential(nn.Conv2d(1, 4, 3)), tensors)
     broken = TensorDataset(torch.full((4, *SHAPE), torch.nan), torch.tensor([0, 1, 3, 2]))
     with pytest.raises(ParameterError, match="try a smaller learning rate"):
         train(model, broken, epochs=1)

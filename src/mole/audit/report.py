@@ -192,6 +192,11 @@ class Report:
     title: str = "What this delivery gives away"
     private: bool = True
 
+    def __repr__(self) -> str:
+        found = ", ".join(f"{verdict.attacker.value}: {verdict.level.value}" for verdict in self.verdicts)
+        tried = f"{len(self.attacks)} attacks, {len(self.warnings)} warnings"
+        return f"Report({self.title!r}, {found or 'no verdicts'}, {tried})"
+
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write audit.json and audit.html into a new folder that only its owner can read; the page's path.
 

@@ -19,6 +19,7 @@ import mole
 from mole.exchange.delivery import Delivery
 from mole.sources.bundled import Arrays
 from mole.torch import MorphedDataset, attach, evaluate, train
+from mole.torch.batches import samples_of
 
 SHAPE, CLASSES, MEAN, STD = (1, 28, 28), 10, (0.286,), (0.353,)  # of Fashion-MNIST
 EPOCHS, BATCH = 5, 64
@@ -93,5 +94,5 @@ def _accuracy(way: Way, seed: int) -> float:
 
 def _as_images(data: MorphedDataset) -> TensorDataset:
     """Morphed rows as if they were images: what a network without the augmented layer would get."""
-    rows = torch.stack([data[index][0] for index in range(len(data))])
+    rows = torch.stack([samples_of(data[index]) for index in range(len(data))])
     return TensorDataset(rows, torch.from_numpy(np.asarray(data.labels)))

@@ -24,7 +24,7 @@ from mole.exchange.shard_files import ShardFile
 from mole.exchange.shards import Encoding, Shard, load_encoding, shard_name
 from mole.foreign_text import listed, shown
 from mole.scheme.augmented import AugmentedLayer
-from mole.scheme.shapes import Array, roll
+from mole.scheme.shapes import Array, roll, shape_text
 from mole.storage.identities import Identity, identity_texts
 from mole.storage.sealed import SUFFIX, SealedStore, is_sealed
 from mole.storage.stores import LocalStore, Store, digest_of, open_store, stored_file
@@ -70,6 +70,13 @@ class Delivery:
         store = _unsealed(store, identity)
         content = Manifest.stored(store)
         return cls(store, Manifest.parse(content, f"{store.label}/{MANIFEST}"), content)
+
+    def __repr__(self) -> str:
+        rows = " + ".join(f"{facts.rows:,} {shown(name)}" for name, facts in self.manifest.splits.items())
+        form = f"{shape_text(self.manifest.input_shape)} as {self.manifest.dtype}"
+        return (
+            f"Delivery({self.label!r}, {rows} rows of {form}, key {shown(self.manifest.key_fingerprint)})"
+        )
 
     @property
     def manifest_bytes(self) -> bytes:
@@ -141,7 +148,7 @@ class Delivery:
     def shards(self, split: str) -> Iterator[Shard]:
         """A split's shards, one by one."""
         for file in self.shard_files(split):
-            yield file.read(self.manifest.input_shape, self.manifest.dtype)
+            yield file.read(self.manifest.input_shape, self.manifest.dtype, self.manifest.column)
 
     def first_rows(self, split: str, at_most: int) -> tuple[Array, list[str]]:
         """The first rows of a split: morphed samples as float32, (n, *input_shape), and their ids.

@@ -7,29 +7,29 @@ unfinished. Its own checksum, in the field `seal`, is taken with zeros in that f
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from mole._version import __version__
 from mole.errors import DeliveryError, MoleError
 from mole.exchange.clipping import Clipping
-from mole.exchange.shards import Dtype, check_dtype
+from mole.exchange.shards import IMAGE, Dtype, check_dtype, column_of
 from mole.foreign_text import shown
 from mole.limits import MAX_CLASSES, MAX_FEATURES, MAX_JSON_BYTES, MAX_SAMPLES
 from mole.scheme.normalisation import Normalisation
-from mole.scheme.shapes import Shape, check_shape, shape_text
+from mole.scheme.shapes import Shape, check_shape
 from mole.storage.stores import Store, digest_of, read_at_most
 from mole.storage.typed_json import Fields, FormatError, parse_json
 
 FORMAT, VERSION = "mole-delivery", 2
-CLIPPED_VERSION = 3  # of a delivery that says what 8 bits cut off
+CLIPPED_VERSION = 3  # of a delivery in 8 bits by version 0.5 that says what they cut off
+INT8_VERSION = 4  # of one whose values are called `image_int8`, and whose shards hold their scales
 NAME = "manifest.json"
 BLANK = "0" * 64
 _CHECKSUM = re.compile(rb'"seal": "([0-9a-f]{64})"')
 _DIGEST = re.compile("[0-9a-f]{64}")
 _NUMBERS = re.compile("(u?int|float)[0-9]{1,3}")
-CARD = "README.md"
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ class Manifest:
         files: size and checksum of every file but the manifest.
         tool: what wrote it.
         clipped: what 8 bits cut off; None where that is nothing, or not known.
+        column: what the column of morphed values is called in the shards.
     """
 
     delivery_id: str
@@ -114,6 +115,14 @@ class Manifest:
     files: dict[str, FileFacts] = field(default_factory=dict)
     tool: str = f"morphed-learning {__version__}"
     clipped: Clipping | None = None
+    column: str = IMAGE
+
+    @property
+    def version(self) -> int:
+        """Of the format: the lowest that has everything it says."""
+        if self.column != IMAGE:
+            return INT8_VERSION
+        return VERSION if self.clipped is None else CLIPPED_VERSION
 
     @property
     def rows(self) -> int:
@@ -131,10 +140,12 @@ class Manifest:
         digests = {name: digest_of(store, name) for name in sorted(names)}
         found = {name: FileFacts(bytes=size, sha256=digest) for name, (digest, size) in digests.items()}
         whole = replace(self, files={**self.files, **found})
-        version = VERSION if self.clipped is None else CLIPPED_VERSION
-        content = {"format": FORMAT, "version": version, "seal": BLANK, **asdict(whole), "splits": splits}
+        head = {"format": FORMAT, "version": self.version, "seal": BLANK}
+        content = {**head, **asdict(whole), "splits": splits}
         if self.clipped is None:
             del content["clipped"]
+        if self.column == IMAGE:
+            del content["column"]
         text = json.dumps(content, indent=1).encode() + b"\n"
         store.write(NAME, text.replace(BLANK.encode(), hashlib.sha256(text).hexdigest().encode(), 1))
         return whole
@@ -161,10 +172,10 @@ class Manifest:
             raise DeliveryError(f"{name} is damaged: get the delivery again") from None
         if form != FORMAT:
             raise DeliveryError(f"{name} does not belong to a delivery")
-        if version not in (VERSION, CLIPPED_VERSION):
-            is_newer = isinstance(version, int) and version > CLIPPED_VERSION
+        if version not in (VERSION, CLIPPED_VERSION, INT8_VERSION):
+            is_newer = isinstance(version, int) and version > INT8_VERSION
             raise DeliveryError(
-                f"{name} has version {shown(version, 9)} and this program knows {CLIPPED_VERSION}: "
+                f"{name} has version {shown(version, 9)} and this program knows {INT8_VERSION}: "
                 + ("upgrade it" if is_newer else "ask its sender for a delivery by a newer one")
             )
         checksum = _CHECKSUM.search(text)
@@ -185,7 +196,7 @@ class Manifest:
             raise FormatError(f"it has a field '{shown(min(unknown))}', which is unknown")
         files = {name: _file_facts(facts) for name, facts in fields.objects("files")}
         splits = {name: SplitFacts.parse(facts, len(files)) for name, facts in fields.objects("splits")}
-        classes = fields.optional("classes", fields.texts)
+        classes, dtype = fields.optional("classes", fields.texts), check_dtype(fields.text("dtype"))
         if not splits:
             raise FormatError("it has no split")
         if sum(split.shards for split in splits.values()) > len(files):
@@ -200,7 +211,7 @@ class Manifest:
             output_shape=check_shape(fields.wholes("output_shape"), MAX_FEATURES),
             kappa=fields.whole("kappa", least=1),
             layout=fields.text("layout"),
-            dtype=check_dtype(fields.text("dtype")),
+            dtype=dtype,
             probe_error=fields.optional("probe_error", fields.number),
             normalisation=fields.optional(
                 "normalisation", lambda name: _normalisation(fields.object(name))
@@ -213,7 +224,17 @@ class Manifest:
             files=files,
             tool=fields.text("tool"),
             clipped=Clipping.parse(fields.object("clipped")) if "clipped" in fields.names() else None,
+            column=_column(fields, dtype),
         )
+
+
+def _column(fields: Fields, dtype: Dtype) -> str:
+    """What the values are called: until 8-bit ones had a name of their own, no manifest said it."""
+    is_said = fields.value("version") == INT8_VERSION
+    column = fields.text("column") if is_said or "column" in fields.names() else IMAGE
+    if (column != IMAGE) != is_said or (is_said and column != column_of(dtype)):
+        raise FormatError("its field 'column' does not fit its version and number type")
+    return column
 
 
 def _file_facts(fields: Fields) -> FileFacts:
@@ -224,39 +245,3 @@ def _file_facts(fields: Fields) -> FileFacts:
 
 def _normalisation(fields: Fields) -> Normalisation:
     return Normalisation(fields.numbers("mean"), fields.numbers("std"))
-
-
-def dataset_card(
-    shape: Shape, dtype: str, splits: Mapping[str, SplitFacts], classes: Sequence[str] | None
-) -> str:
-    """The card's text: how the files are read, and what they are.
-
-    It says nothing about columns: each shard tells its own, and a second list could only disagree.
-    """
-    files = "\n".join(f"  - split: {name}\n    path: data/{name}-*.parquet" for name in splits)
-    rows = "\n".join(f"| {name} | {facts.rows} |" for name, facts in splits.items())
-    names = f"\nClasses, from 0: {', '.join(classes)}.\n" if classes else ""
-    sides = ", ".join(map(str, shape))
-    return f"""---
-configs:
-- config_name: default
-  data_files:
-{files}
----
-
-# Morphed data
-
-Images of shape {shape_text(shape)}, multiplied by a secret matrix and stored as {dtype}.
-They are useful only with the augmented layer beside them. Made with Morphed Learning
-(`pip install 'morphed-learning[torch]'`).
-
-| split | rows |
-|---|---|
-{rows}
-{names}
-Check it with `mole verify`, and train on it with `mole.torch.MorphedDataset` and `mole.torch.attach`. Other
-readers of Parquet find each image as one list of numbers; `.reshape({sides})` gives it its shape.
-
-This is obfuscation, not encryption: whoever holds the augmented layer can get the images back. Treat these
-files as you would treat the images.
-"""

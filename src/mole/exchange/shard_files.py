@@ -11,7 +11,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from mole.errors import DeliveryError
-from mole.exchange.shards import IMAGE, LABEL, RESERVED, ROW_ID, SHAPE, SOURCE_DTYPE, TENSOR_VALUES, Shard
+from mole.exchange.shards import (
+    IMAGE,
+    IMAGE_INT8,
+    LABEL,
+    ROW_ID,
+    SHAPE,
+    SOURCE_DTYPE,
+    Shard,
+    column_of,
+    values_path,
+)
 from mole.foreign_text import shown
 from mole.limits import MAX_CLASSES, most_in_a_shard
 from mole.scheme.shapes import Shape, element_count, shape_text
@@ -30,6 +40,14 @@ class ShardFacts(NamedTuple):
     row_ids: Sequence[str]
     source_dtype: str | None
     metadata: Mapping[bytes, bytes] = MappingProxyType({})
+
+
+class Promised(NamedTuple):
+    """What a delivery says of the values in its shards: the shape of a sample, number type and column."""
+
+    shape: Shape
+    dtype: str
+    column: str
 
 
 @dataclass(frozen=True)
@@ -52,6 +70,10 @@ class ShardFile:
         text = None if dtype is None else shown(dtype.decode("ascii", "replace"))
         return ShardFacts(len(ids), ids, text, facts)
 
+    def columns(self) -> list[str]:
+        """What its columns are called."""
+        return self._opened(lambda opened: [*opened.schema.names])
+
     def row_count(self) -> int:
         """How many rows it has, from the end of the file alone."""
         return int(self._ask([], lambda table: table.num_rows))
@@ -64,26 +86,41 @@ class ShardFile:
         """The labels of its rows; None where there are none."""
         return self._ask([LABEL], _labels)
 
-    def read(self, shape: Shape, dtype: str) -> Shard:
+    def read(self, shape: Shape, dtype: str, column: str | None = None) -> Shard:
         """All of it but the columns that the provider kept, which nothing here needs.
+
+        Args:
+            shape: that of a sample.
+            dtype: how values are stored.
+            column: what they are called; None for what they are called today.
 
         Raises:
             DeliveryError: naming it, if it is not what its delivery promises.
         """
-        return self._ask([*RESERVED], lambda table: self._shard(table, shape, dtype), (shape, dtype))
+        promised = Promised(shape, dtype, column or column_of(dtype))
+        wanted = [ROW_ID, promised.column, LABEL]
+        return self._ask(wanted, lambda table: self._shard(table, promised), promised)
 
-    def _shard(self, table: pa.Table, shape: Shape, dtype: str) -> Shard:
-        values = table[IMAGE].combine_chunks().flatten().to_numpy()
-        values = values.reshape(len(table), element_count(shape))
-        return Shard(values, _labels(table), _row_ids(table), {})
+    def _shard(self, table: pa.Table, promised: Promised) -> Shard:
+        values = table[promised.column].combine_chunks().flatten().to_numpy()
+        values = values.reshape(len(table), element_count(promised.shape))
+        metadata = table.schema.metadata or {}
+        return Shard(values, _labels(table), _row_ids(table), {}, metadata=metadata)
 
     def _ask(
         self,
         columns: Sequence[str],
         question: Callable[[pa.Table], T],
-        promised: tuple[Shape, str] | None = None,
+        promised: Promised | None = None,
     ) -> T:
         """What some columns tell; a column that is not there is left out."""
+        most = dict.fromkeys(columns, 1)
+        if promised is not None:
+            most = {ROW_ID: 1, values_path(promised.column): element_count(promised.shape), LABEL: 1}
+        return self._opened(lambda opened: question(opened.read(most)), promised)
+
+    def _opened(self, question: Callable[[Parquet], T], promised: Promised | None = None) -> T:
+        """What the file tells, after it was seen to be a shard, and to hold what is promised."""
         with self.store.open(self.name) as file:
             try:
                 check_packing(file)
@@ -91,19 +128,21 @@ class ShardFile:
                 opened.check_rows()
                 _check_types(opened.schema)
                 if promised is not None:
-                    self._check_values(opened, *promised)
-                elements = 1 if promised is None else element_count(promised[0])
-                most = {ROW_ID: 1, LABEL: 1, TENSOR_VALUES: elements}
-                paths = (TENSOR_VALUES if name == IMAGE else name for name in columns)
-                return question(opened.read({path: most[path] for path in paths}))
+                    self._check_values(opened, promised)
+                return question(opened)
             except SizeError as error:
                 raise DeliveryError(f"{self.label} {error}: ask its sender for another") from None
             except (*UNREADABLE, AttributeError) as error:
                 raise DeliveryError(f"{self.label} is not a readable shard: {shown(error, 200)}") from None
 
-    def _check_values(self, opened: Parquet, shape: Shape, dtype: str) -> None:
+    def _check_values(self, opened: Parquet, promised: Promised) -> None:
         """Refuse other values than the manifest promises, or more than the file can hold, unread."""
-        field = opened.schema.field(IMAGE)
+        shape, dtype, column = promised
+        if {IMAGE, IMAGE_INT8} <= {*opened.schema.names}:
+            raise ValueError(
+                "it has two columns of images, of which other readers would take the wrong one"
+            )
+        field = opened.schema.field(column)
         if not pa.types.is_fixed_size_list(field.type) or _shape_of(field) != shape:
             raise DeliveryError(
                 f"{self.label} does not hold tensors of shape {shape_text(shape)}: get it again"

@@ -8,8 +8,12 @@ A shard is a Parquet file with a column of morphed data, a label, and a random r
 of fixed size, whose tensor shape stands in the field's metadata. Arrow has a type for that
 (fixed_shape_tensor), but Hugging Face's `datasets` refuses files that use it; its storage, and so every
 byte of the values, is this very list.
+
+Numbers of 8 bits mean nothing without their scales, so their column has a name of its own: a reader that
+asks for `image` gets an error, not wrong values. The scales stand in each shard, too.
 """
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,10 +39,10 @@ LEVELS = 127
 ROWS_AT_ONCE = 64  # few enough to stay in the processor's cache from step to step
 MARGIN = 1.05  # over the largest value of the sample
 DEVIATIONS = 4.0  # of the sample: the least that the scales reach, because small samples miss the extremes
-RESERVED = ROW_ID, IMAGE, LABEL = ("row_id", "image", "label")
-TENSOR_VALUES = f"{IMAGE}.list.element"
-SHAPE, SOURCE_DTYPE = b"shape", b"source_numbers"
+RESERVED = ROW_ID, IMAGE, IMAGE_INT8, LABEL = ("row_id", "image", "image_int8", "label")
+SHAPE, SOURCE_DTYPE, STORED_SCALES = b"shape", b"source_numbers", b"scales"
 SCALES, SCALES_HEADER = "scales.safetensors", {"format": "mole-scales", "version": "1"}
+MOST_STORED_SCALES = 1 << 15  # in a shard, whose footer has twelve bytes for each: 2 % of a shard at most
 MIXED = "float32"  # pixels from 0 to 1: what samples of several number types have in common
 
 
@@ -48,6 +52,20 @@ def check_dtype(dtype: str) -> Dtype:
         if dtype == known:
             return known
     raise ParameterError(f"data cannot be stored as '{shown(dtype)}'", advice={"dtype": DTYPES})
+
+
+def column_of(dtype: str) -> str:
+    """What the column of morphed values is called.
+
+    >>> column_of("float16"), column_of("int8")
+    ('image', 'image_int8')
+    """
+    return IMAGE_INT8 if dtype == "int8" else IMAGE
+
+
+def values_path(column: str) -> str:
+    """The path of the values of that column in a Parquet file."""
+    return f"{column}.list.element"
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +114,12 @@ class Encoding:
         """Stored rows as float32 again."""
         values = stored.astype(np.float32)
         return values if self.scales is None else values * self.scales
+
+    def metadata(self) -> dict[bytes, bytes]:
+        """As it stands in a shard: the scales in base64, unless there are too many of them, or none."""
+        if self.scales is None or len(self.scales) > MOST_STORED_SCALES:
+            return {}
+        return {STORED_SCALES: base64.b64encode(self.scales.astype("<f4").tobytes())}
 
 
 def save_encoding(store: Store, encoding: Encoding) -> None:
@@ -164,19 +188,21 @@ def common_dtype(types: Sequence[str | None]) -> str:
 def write_shard(shard: Shard, shape: Shape, path: Path) -> None:
     """Write a shard as a Parquet file."""
     flat = pa.array(np.ascontiguousarray(shard.values).reshape(-1))
+    column = column_of(shard.values.dtype.name)
     columns = {
         ROW_ID: pa.array(shard.row_ids, pa.string()),
-        IMAGE: pa.FixedSizeListArray.from_arrays(flat, element_count(shape)),
+        column: pa.FixedSizeListArray.from_arrays(flat, element_count(shape)),
     }
     if shard.labels is not None:
         columns[LABEL] = pa.array(shard.labels)
     columns.update({name: pa.array(values) for name, values in shard.extra.items()})
     table = pa.table(columns)
-    image = table.schema.get_field_index(IMAGE)
+    image = table.schema.get_field_index(column)
     tensor = table.schema.field(image).with_metadata({SHAPE: json.dumps(shape)})
     schema = table.schema.set(image, tensor)
-    if shard.source_dtype is not None:
-        schema = schema.with_metadata({SOURCE_DTYPE: shard.source_dtype, **shard.metadata})
+    numbers = {} if shard.source_dtype is None else {SOURCE_DTYPE: shard.source_dtype}
+    if numbers or shard.metadata:
+        schema = schema.with_metadata({**numbers, **shard.metadata})
     # Morphed values do not compress. Parquet has no 8-bit type of its own and would store such values in
     # four bytes each, but a dictionary of 256 entries puts each into one.
     is_small = shard.values.dtype.itemsize == 1
@@ -184,7 +210,7 @@ def write_shard(shard: Shard, shape: Shape, path: Path) -> None:
         pa.Table.from_arrays(table.columns, schema=schema),
         path,
         compression="none",
-        use_dictionary=[TENSOR_VALUES] if is_small else False,
+        use_dictionary=[values_path(column)] if is_small else False,
         write_statistics=False,
         write_batch_size=1 << 17,  # values that go through the writer together
     )

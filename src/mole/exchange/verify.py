@@ -26,7 +26,7 @@ from mole.exchange.probes import (
     telling,
     tolerance,
 )
-from mole.exchange.shards import Shard
+from mole.exchange.shards import IMAGE_INT8, SCALES, STORED_SCALES, Shard
 from mole.exchange.signatures import SIGNATURE, check_delivery
 from mole.exchange.split_roles import rows_by_split
 from mole.foreign_text import AT_MOST, listed, shown
@@ -169,6 +169,10 @@ def _problems(shard: Shard, delivery: Delivery) -> list[str]:
     classes, labels = delivery.manifest.classes, shard.labels
     if classes and labels is not None and not ((labels >= 0) & (labels < len(classes))).all():
         problems.append("a label without a class")
+    if delivery.manifest.column == IMAGE_INT8:
+        scales = delivery.encoding.metadata()
+        if shard.metadata.get(STORED_SCALES) != scales.get(STORED_SCALES):
+            problems.append(f"a shard with other scales than {SCALES}")
     return problems
 
 

@@ -15,16 +15,19 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from mole.errors import DeliveryError, SourceError
+from mole.exchange.card import NAME as CARD
+from mole.exchange.card import dataset_card
 from mole.exchange.clipping import Clipping
 from mole.exchange.delivery import AUGMENTED, UNFINISHED
 from mole.exchange.layer_files import save_into
-from mole.exchange.manifest import CARD, Manifest, SplitFacts, dataset_card
 from mole.exchange.manifest import NAME as MANIFEST
+from mole.exchange.manifest import Manifest, SplitFacts
 from mole.exchange.probes import MAX_PROBE_ERROR, Probes, probe_error, save_probes
 from mole.exchange.shard_files import ShardFacts, ShardFile
 from mole.exchange.shards import (
     SCALES,
     Encoding,
+    column_of,
     common_dtype,
     load_encoding,
     save_encoding,
@@ -61,7 +64,7 @@ class DeliveryMaker:
             maker = ShardMaker(plan, self._source, self._key, decoders=decoders)
             maker.read(replace(plan.jobs[0], stop=1))  # a wrong shape shows before the hard work
             present = store.names()
-            missing = [job for job in plan.jobs if job.name not in present]
+            missing = [job for job in plan.jobs if job.name not in present or self._is_dated(job)]
             is_fitted = plan.dtype != "int8" or SCALES in present
             shape = plan.layer.input_shape
             encoding = load_encoding(store, plan.dtype, shape) if is_fitted else self._fit(maker)
@@ -75,8 +78,7 @@ class DeliveryMaker:
         if probes is not None and error is not None:
             witnesses = WitnessMaker(maker, encoding, probes, store).make(shards, error)
             save_probes(probes, witnesses, store)
-        card = dataset_card(plan.layer.input_shape, plan.dtype, manifest.splits, plan.classes)
-        store.write(CARD, card.encode())
+        store.write(CARD, dataset_card(manifest, self._labels(), plan.kept).encode())
         manifest = manifest.write(store, store.names() - {UNFINISHED, MANIFEST, SIGNATURE})
         store.remove(UNFINISHED)
         return manifest
@@ -131,6 +133,19 @@ class DeliveryMaker:
                 done += rows
                 progress(done, total)
 
+    def _is_dated(self, job: ShardJob) -> bool:
+        """Whether a shard of 8 bits that is there was written before version 0.6, under another name."""
+        is_int8 = self._plan.dtype == "int8"
+        return is_int8 and column_of("int8") not in ShardFile(self._store, job.name).columns()
+
+    def _labels(self) -> range | None:
+        """From the smallest to the largest label that leaves; None where there are none."""
+        columns = [split.labels for split in self._source.splits.values() if split.labels is not None]
+        if not columns:
+            return None
+        least = min(int(labels.min(initial=0)) for labels in columns)
+        return range(least, 1 + max(int(labels.max(initial=-1)) for labels in columns))
+
     def _clipped(self, job: ShardJob, facts: ShardFacts) -> Clipping:
         """What 8 bits cut off in a shard, which may be an earlier run's."""
         try:
@@ -176,6 +191,7 @@ class DeliveryMaker:
             classes=plan.classes,
             columns=plan.keep,
             splits=splits,
+            column=column_of(plan.dtype),
         )
 
     def _nothing_usable(self) -> SourceError:

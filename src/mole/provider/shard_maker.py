@@ -62,7 +62,7 @@ class ShardMaker:
             positions += [piece.start + place for place in rows.places]
             dtypes |= rows.source_dtypes
         shard = self._shard(job.split, values[: len(positions)], positions, dtypes)
-        return shard._replace(metadata=clipped.metadata())
+        return shard._replace(metadata={**encoding.metadata(), **clipped.metadata()})
 
     def read(self, job: ShardJob) -> PlainSamples:
         """Plain data of a shard's rows, in their secret order; without bad samples, if they are skipped."""

@@ -87,6 +87,12 @@ class AugmentedLayer:
         if not FINGERPRINT.fullmatch(self.key_fingerprint):
             raise ParameterError("a key's fingerprint has 32 hexadecimal digits, and this one does not")
 
+    def __repr__(self) -> str:
+        ways = " -> ".join(map(shape_text, (self.input_shape, self.output_shape)))
+        return (
+            f"AugmentedLayer({ways}, {self.dtype}, {self.nbytes / 1e6:,.1f} MB, key {self.key_fingerprint})"
+        )
+
     @property
     def elements(self) -> int:
         """Elements of a sample: rows of the matrix."""

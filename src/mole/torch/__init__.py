@@ -24,7 +24,7 @@ except ModuleNotFoundError as error:
 from mole.torch.attach import attach
 from mole.torch.export import export_first_layer
 from mole.torch.find import FoundLayer, find_first_layer
-from mole.torch.module import AugmentedModule
+from mole.torch.module import AugmentedModule, check_key
 from mole.torch.trace import Operation
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mole.torch.dataset import MorphedDataset, ShardSampler
     from mole.torch.evaluation import evaluate, predict
     from mole.torch.models import build_model
+    from mole.torch.pretrained import load_pretrained, save_pretrained
     from mole.torch.resume import ResumeFile
     from mole.torch.scores import Evaluation, Score
     from mole.torch.trainer import Epoch, train
@@ -53,14 +54,17 @@ __all__ = [
     "ShardSampler",
     "attach",
     "build_model",
+    "check_key",
     "evaluate",
     "evaluate_on",
     "export_first_layer",
     "find_first_layer",
     "load_checkpoint",
+    "load_pretrained",
     "predict",
     "predict_on",
     "save_checkpoint",
+    "save_pretrained",
     "train",
     "train_on",
 ]
@@ -78,9 +82,11 @@ _HOMES = {
     "evaluate": "mole.torch.evaluation",
     "evaluate_on": "mole.torch.answering",
     "load_checkpoint": "mole.torch.checkpoint",
+    "load_pretrained": "mole.torch.pretrained",
     "predict": "mole.torch.evaluation",
     "predict_on": "mole.torch.answering",
     "save_checkpoint": "mole.torch.checkpoint",
+    "save_pretrained": "mole.torch.pretrained",
     "train": "mole.torch.trainer",
     "train_on": "mole.torch.workflows",
 }

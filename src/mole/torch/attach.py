@@ -15,7 +15,7 @@ from mole.torch.running import unwrapped
 DISTRIBUTED = {"DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule", "DeepSpeedEngine"}
 
 
-def attach(model: nn.Module, augmented: AugmentedLayer) -> AugmentedModule:
+def attach(model: nn.Module, augmented: AugmentedLayer, *, in_state_dict: bool = True) -> AugmentedModule:
     """Replace the model's first layer, in place; from then on the model takes morphed data.
 
         attach(model, mole.load("augmented-layer.safetensors"))
@@ -23,6 +23,12 @@ def attach(model: nn.Module, augmented: AugmentedLayer) -> AugmentedModule:
     Nothing else in the model changes. The new layer is frozen, and stands where the old one stood: on the
     same device, under the same name in the `state_dict`. An augmented layer that is already there is
     replaced. Hooks on the old layer go with it.
+
+    Args:
+        model: any model; it is run once to see which layer comes first.
+        augmented: the layer that the provider sent.
+        in_state_dict: whether the layer's weight is part of `model.state_dict()`, and so of whatever saves
+            that. Without it checkpoints are small, and load wherever the same layer is attached.
 
     Returns:
         The module that now stands in the model.
@@ -45,6 +51,7 @@ def attach(model: nn.Module, augmented: AugmentedLayer) -> AugmentedModule:
         augmented, added_padding=found.padding, hyper_parameters=_hyper_parameters(found.module)
     ).to(device=found.batch.device, dtype=found.batch.dtype)
     module.train(found.module.training)
+    module.in_state_dict = in_state_dict
     _replace(model, found.module, module)
     try:
         _check_in_use(model, module)

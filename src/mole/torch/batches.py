@@ -8,6 +8,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from mole.errors import ParameterError
 
+SAMPLES, LABELS = "pixel_values", "labels"  # in batches of dictionaries: what models of Hugging Face take
+
 
 def shuffled(dataset: Dataset[Any], *, batch_size: int, seed: int, workers: int) -> DataLoader[Any]:
     """Batches in a random order, a new one for each pass; the same seed gives the same orders."""
@@ -35,12 +37,16 @@ def in_order(dataset: Dataset[Any], *, batch_size: int, workers: int) -> DataLoa
 
 def samples_of(batch: Any) -> Tensor:
     """The samples of a batch, with or without labels."""
+    if isinstance(batch, dict):
+        batch = batch[SAMPLES]
     samples: Tensor = batch[0] if isinstance(batch, list | tuple) else batch
     return samples
 
 
 def samples_and_labels(batch: Any) -> tuple[Tensor, Tensor]:
     """Both parts of a batch; an error if it has no labels."""
+    if isinstance(batch, dict) and LABELS in batch:
+        return batch[SAMPLES], batch[LABELS]
     if not isinstance(batch, list | tuple) or len(batch) != 2:
         raise ParameterError("the data has no labels: give a delivery with labels")
     return batch[0], batch[1]

@@ -43,7 +43,10 @@ def save_checkpoint(path: str | PathLike[str], model: nn.Module, facts: Checkpoi
     model = uncompiled(model)
     part = augmented_part(model)
     facts = replace(facts, key_fingerprint=None if part is None else part.module.key_fingerprint)
-    state = {name: _numpy(name, tensor) for name, tensor in model.state_dict().items()}
+    tensors = model.state_dict()
+    if part is not None:  # the whole layer, also where other checkpoints leave it out
+        tensors[f"{part.name}.weight"] = part.module.weight
+    state = {name: _numpy(name, tensor) for name, tensor in tensors.items()}
     metadata = checkpoint_metadata(facts, None if part is None else _description(part))
     save_checked(Path(path), state, metadata)
 

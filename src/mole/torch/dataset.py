@@ -13,13 +13,15 @@ from torch.utils.data import Dataset, Sampler
 
 from mole.errors import DeliveryError
 from mole.exchange.delivery import Delivery
-from mole.scheme.shapes import Shape, element_count
+from mole.foreign_text import shown
+from mole.scheme.shapes import Shape, element_count, shape_text
 from mole.storage.identities import Identity
+from mole.torch.batches import LABELS, SAMPLES
 from mole.torch.shard_cache import ShardCache
 
 CACHE_BYTES = 1 << 30
 
-Item = tuple[Tensor, int] | Tensor
+Item = tuple[Tensor, int] | Tensor | dict[str, Tensor | int]
 
 
 class ShardSampler(Sampler[int]):
@@ -65,8 +67,11 @@ class MorphedDataset(Dataset[Item]):
         loader = DataLoader(dataset, batch_size=64, sampler=dataset.sampler(seed=0), num_workers=2)
         for samples, labels in loader: ...
 
-    Without labels an item is the sample alone. Rows are read shard by shard, and the most recently used
-    shards stay in memory, so a delivery may be larger than memory. Use `sampler=dataset.sampler(seed=...)`
+    Without labels an item is the sample alone. With `as_dict=True` items are dictionaries of `pixel_values`
+    and `labels`, which `transformers.Trainer` takes as they are.
+
+    Rows are read shard by shard, and the most recently used shards stay in memory, so a delivery may be
+    larger than memory. Use `sampler=dataset.sampler(seed=...)`
     rather than `shuffle=True`: where a split exceeds `cache_bytes`, a shuffle across all shards would
     read a whole shard for nearly every row. Batches are fetched in one go. Each worker of a `DataLoader`
     opens the files itself and keeps its own shards in memory. The data set of a sealed delivery cannot be
@@ -76,6 +81,7 @@ class MorphedDataset(Dataset[Item]):
 
     Attributes:
         split: the name of the split.
+        as_dict: whether items are dictionaries.
     """
 
     def __init__(
@@ -85,6 +91,7 @@ class MorphedDataset(Dataset[Item]):
         *,
         identity: Identity | None = None,
         cache_bytes: int = CACHE_BYTES,
+        as_dict: bool = False,
     ) -> None:
         """Open a split.
 
@@ -93,11 +100,12 @@ class MorphedDataset(Dataset[Item]):
             split: which of its splits.
             identity: what opens a sealed delivery: see `Delivery.open`.
             cache_bytes: how much stored data to keep in memory, in each process; at least one shard.
+            as_dict: whether items are dictionaries, by the names that models of Hugging Face expect.
 
         Raises:
             DeliveryError: if there is no delivery, no such split, or a shard that cannot be read.
         """
-        self.split = split
+        self.split, self.as_dict = split, as_dict
         opened = Delivery.open(delivery, identity=identity)
         facts = opened.split(split)
         self._encoding = opened.encoding
@@ -112,6 +120,10 @@ class MorphedDataset(Dataset[Item]):
 
     def __len__(self) -> int:
         return sum(self._rows)
+
+    def __repr__(self) -> str:
+        form = f"{len(self):,} rows of {shape_text(self.input_shape)}, key {shown(self.key_fingerprint)}"
+        return f"MorphedDataset({self.delivery.label!r}, {self.split!r}, {form})"
 
     def __getitem__(self, index: int) -> Item:
         """One row; `__getitems__` is faster for many."""
@@ -133,7 +145,11 @@ class MorphedDataset(Dataset[Item]):
             else:
                 labels[places] = rows.labels[offsets]
         tensors = torch.from_numpy(samples).reshape(-1, *self.input_shape).unbind()
-        return list(tensors) if labels is None else list(zip(tensors, labels.tolist(), strict=True))
+        if not self.as_dict:
+            return list(tensors) if labels is None else list(zip(tensors, labels.tolist(), strict=True))
+        if labels is None:
+            return [{SAMPLES: sample} for sample in tensors]
+        return [{SAMPLES: one, LABELS: label} for one, label in zip(tensors, labels.tolist(), strict=True)]
 
     @property
     def delivery(self) -> Delivery:

@@ -3,15 +3,17 @@
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
+from weakref import WeakSet
 
 import torch
 import torch.fx
 from torch import Tensor, nn
-from torch.utils.data import Dataset
+from torch.utils.data import ConcatDataset, Dataset, Subset
 
 from mole.errors import MoleWarning, ParameterError, ShapeError
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import Padding
+from mole.scheme.shapes import Array
 
 
 class AugmentedModule(nn.Module):
@@ -20,6 +22,10 @@ class AugmentedModule(nn.Module):
     Its weight and bias are buffers, not parameters: they move with `.to()` and are saved in the
     `state_dict`, and no optimizer can change them. Some networks ask their first layer for
     `weight.dtype` or `stride`, so it keeps those names and the hyper-parameters of the layer it replaces.
+
+    Its weight is large, and the provider has sent it once already. With `in_state_dict = False` a state
+    dict holds an empty tensor in its place, and the fingerprint of the key: it fits every model to which
+    the layer of that key is attached, and no other.
 
     With DistributedDataParallel, wrap the model after this layer is attached, and use
     `broadcast_buffers=False` (`forward_sync_buffers=False` in newer versions of PyTorch), or the weight is
@@ -58,6 +64,8 @@ class AugmentedModule(nn.Module):
         self.output_shape = augmented.output_shape
         self.kappa, self.layout = augmented.kappa, augmented.layout  # for checkpoints; not used here
         self.geometry = augmented.geometry  # for the next one that is attached in its place
+        self.normalisation = augmented.normalisation  # for `layer`
+        self.in_state_dict = True
         self.added_padding = added_padding
         self._sides, self._feature_sides = list(augmented.input_shape), list(augmented.output_shape)
         self._zeros_before = [before for before, _ in added_padding]
@@ -79,6 +87,37 @@ class AugmentedModule(nn.Module):
         """Features of morphed samples: (b, *input_shape) or (b, elements) to (b, *output_shape)."""
         rows = _rows(input, self._sides, self._padded_sides, self._zeros_before)
         return _features(rows, self.weight, self.bias, self._feature_sides)
+
+    def layer(self) -> AugmentedLayer:
+        """What it was made of: the layer that the provider sent."""
+        return AugmentedLayer(
+            matrix=_numpy(self.weight),
+            bias=None if self.bias is None else _numpy(self.bias),
+            input_shape=self.input_shape,
+            output_shape=self.output_shape,
+            kappa=self.kappa,
+            layout=self.layout,
+            key_fingerprint=self.key_fingerprint,
+            normalisation=self.normalisation,
+            geometry=self.geometry,
+        )
+
+    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if not self.in_state_dict:
+            destination[f"{prefix}weight"] = self.weight.new_empty(0)
+
+    def _load_from_state_dict(  # noqa: PLR0917  (PyTorch's own signature)
+        self, state_dict: dict[str, Any], prefix: str, metadata: Any, strict: bool,
+        missing: list[str], unexpected: list[str], errors: list[str],
+    ) -> None:  # fmt: skip
+        """As for any module; where the weight was left out, the attached one has to be of its key."""
+        weight, key_id = (state_dict.get(prefix + name) for name in ("weight", "key_id"))
+        if isinstance(weight, Tensor) and not weight.numel():
+            if isinstance(key_id, Tensor) and not _equal(key_id.to(self.key_id.device), self.key_id):
+                errors.append(f"'{prefix}weight' was left out, and is of another key than this layer")
+            state_dict = {**state_dict, f"{prefix}weight": self.weight}
+        super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing, unexpected, errors)
 
     def apply(self, fn: Callable[[nn.Module], None]) -> Self:
         """As for any module, but whatever the function does, the weight stays the provider's.
@@ -134,6 +173,9 @@ def _rows(morphed: Tensor, sides: list[int], padded_sides: list[int], zeros_befo
     elements = 1
     for side in sides:
         elements *= side
+    # While a model is traced, sides are no numbers: they cannot be compared.
+    if torch.jit.is_tracing():  # type: ignore
+        return morphed.flatten(1)
     got = list(morphed.shape[1:])
     if got != [elements] and _without_ones(got) != _without_ones(sides):
         if torch.jit.is_scripting():  # type: ignore[attr-defined]
@@ -170,6 +212,12 @@ def _misfit(morphed: Tensor, sides: list[int]) -> ShapeError:
     )
 
 
+def _numpy(tensor: Tensor) -> Array:
+    values = tensor.detach().cpu()
+    array: Array = (values.float() if values.dtype == torch.bfloat16 else values).numpy()
+    return array
+
+
 def _equal(one: Tensor, other: Tensor) -> bool:
     if one.is_meta or other.is_meta:
         return one.is_meta and other.is_meta
@@ -193,11 +241,42 @@ def augmented_part(model: nn.Module) -> AugmentedPart | None:
     return next(parts, None)
 
 
+_WARNED: WeakSet[nn.Module] = WeakSet()
+_NO_LAYER = (
+    "the data is morphed and the model has no augmented layer, so that it learns next to nothing: attach "
+    "the one that came with the data, mole.torch.attach(model, delivery.layer())"
+)
+
+
 def check_key(model: nn.Module, dataset: Dataset[Any]) -> None:
-    """Refuse data that was morphed with another key than the model's augmented layer was made with."""
-    part, data_key = augmented_part(model), getattr(dataset, "key_fingerprint", None)
-    if part is not None and data_key is not None and part.module.key_fingerprint != data_key:
+    """See that model and data belong together: ask before a training loop of your own.
+
+        check_key(model, MorphedDataset("delivery", "train"))
+
+    A model without an augmented layer is warned of, once for each model: nothing else would tell that it
+    was forgotten. Data that is not morphed fits every model.
+
+    Raises:
+        ParameterError: if the data was morphed with another key than the augmented layer was made with.
+    """
+    part, keys = augmented_part(model), _keys_of(dataset)
+    if part is None:
+        if keys and model not in _WARNED:
+            _WARNED.add(model)
+            warnings.warn(_NO_LAYER, MoleWarning, stacklevel=3)
+        return
+    for data_key in sorted(keys - {part.module.key_fingerprint}):
         raise ParameterError(
             f"the data was morphed with key {data_key} and the model's augmented layer was made with "
             f"{part.module.key_fingerprint}: attach the augmented layer that came with this data"
         )
+
+
+def _keys_of(dataset: Dataset[Any]) -> set[str]:
+    """The keys that data was morphed with, also that of a part of it, or of several data sets in one."""
+    if isinstance(dataset, ConcatDataset):
+        return set().union(*map(_keys_of, dataset.datasets))
+    if isinstance(dataset, Subset):
+        return _keys_of(dataset.dataset)
+    key = getattr(dataset, "key_fingerprint", None)
+    return set() if key is None else {key}

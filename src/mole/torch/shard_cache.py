@@ -78,7 +78,7 @@ class ShardCache:
 
     def _read(self, index: int) -> Rows:
         manifest, file = self.delivery.manifest, self.delivery.shard_files(self._split)[index]
-        shard = file.read(manifest.input_shape, manifest.dtype)
+        shard = file.read(manifest.input_shape, manifest.dtype, manifest.column)
         return Rows(shard.values, shard.labels)
 
     def _bytes_of_a_shard(self) -> int:

@@ -1,0 +1,306 @@
+"""Every reader that the documents name gets the same right numbers from a delivery."""
+
+import base64
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas
+import polars
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+import mole
+from deliveries import make_key, make_layer, unfinish, write_npz
+from mole.errors import MoleError, ShapeError
+from mole.exchange import shards
+from mole.exchange.card import dataset_card
+from mole.exchange.delivery import Delivery
+from mole.exchange.shards import DTYPES
+from mole.provider.row_numbers import RowNumbers
+from mole.sources.opening import open_source
+from mole.sources.preparation import Preparation
+from mole.torch import MorphedDataset
+
+ROWS, SHARD = 40, 12
+CLASSES = ("cat", 'the "dog": #1', "a", "b", "c", "d", "e", "f", "g", "Zoë")
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture(scope="module", params=DTYPES)
+def folder(request, tmp_path_factory):
+    place = tmp_path_factory.mktemp(request.param)
+    arrays = dict(np.load(write_npz(place / "plain.npz", train=ROWS, test=10)))
+    np.savez(place / "data.npz", **arrays, classes=CLASSES)
+    options = {"dtype": request.param, "rows_per_shard": SHARD, "class_names": True}
+    mole.deliver(place / "data.npz", make_layer(), make_key(), place / "delivery", **options)
+    return place / "delivery"
+
+
+def by_torch(folder, split="train"):
+    return torch.stack([sample for sample, _ in MorphedDataset(folder, split)]).numpy()
+
+
+def loaded(folder):
+    import datasets
+
+    datasets.disable_progress_bars()
+    return datasets.load_dataset(str(folder), cache_dir=str(folder.parent / "cache"))["train"]
+
+
+def read(how, folder):
+    """The rows of split 'train' as a reader gives them."""
+    files = sorted((folder / "data").glob("train-*.parquet"))
+    column = Delivery.open(folder).manifest.column
+    if how.startswith("datasets"):
+        rows = loaded(folder)
+        return {
+            "datasets": lambda: rows,
+            "datasets batch": lambda: rows[:],
+            "datasets numpy": lambda: rows.with_format("numpy")[:],
+            "datasets torch": lambda: rows.with_format("torch")[:],
+            "datasets column": lambda: rows[column][:],
+        }[how]()
+    return {
+        "pyarrow": lambda: (
+            pq.read_table(folder / "data", filters=None).slice(0, 0)
+            if not files
+            else pa.concat_tables(map(pq.read_table, files))
+        ),
+        "pyarrow files": lambda: pq.read_table(files),
+        "pyarrow column": lambda: pq.read_table(files)[column],
+        "polars": lambda: polars.read_parquet(folder / "data" / "train-*.parquet"),
+        "polars scan": lambda: polars.scan_parquet(folder / "data" / "train-*.parquet").collect(),
+        "polars series": lambda: polars.read_parquet(files)[column],
+        "pandas": lambda: pandas.concat([pandas.read_parquet(file) for file in files]),
+        "numpy": lambda: np.stack(pq.read_table(files)[column].to_pylist()).reshape(-1, 3, 8, 8),
+    }[how]()
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "pyarrow", "pyarrow files", "pyarrow column", "polars", "polars scan", "polars series", "pandas",
+        "datasets", "datasets batch", "datasets numpy", "datasets torch", "datasets column", "numpy",
+    ],
+)  # fmt: skip
+def test_it_gives_what_the_data_set_gives(folder, how):
+    found = mole.decode(read(how, folder), folder)
+    assert found.dtype == np.float32
+    assert np.array_equal(found, by_torch(folder))
+
+
+def test_the_values_are_the_morphed_ones_within_what_the_number_type_loses(folder):
+    delivery, key, layer = Delivery.open(folder), make_key(), make_layer()
+    source = open_source(str(folder.parent / "data.npz"))
+    order = RowNumbers.of(delivery, key, "train").order
+    plain = Preparation.for_layer(layer).plain_samples(source.splits["train"], order.tolist())
+    off = np.abs(by_torch(folder) - key.morphing.morph(plain)).reshape(ROWS, -1)
+    reach = {"float32": 1e-5, "float16": 4e-3}.get(delivery.manifest.dtype)
+    assert (off <= (0.501 * delivery.encoding.scales if reach is None else reach)).all()
+
+
+def test_the_whole_folder_of_data_is_read_and_the_delivery_is_not(folder):
+    table = pq.read_table(folder / "data")
+    assert len(table) == ROWS + 10
+    expected = np.concatenate([by_torch(folder, "test"), by_torch(folder)])
+    assert np.array_equal(mole.decode(table, folder), expected)
+    with pytest.raises(pa.ArrowInvalid):  # which is why the card says so
+        pq.read_table(folder)
+
+
+def test_the_code_of_the_card_runs(folder, monkeypatch):
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(folder.parent / "cache"))
+    monkeypatch.chdir(folder.parent)
+    blocks = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), flags=re.DOTALL)
+    assert len(blocks) == 2
+    names: dict[str, object] = {}
+    exec(blocks[0], names)
+    exec(re.sub(r"^images = ", "found = *globals().get('found', ()), ", blocks[1], flags=re.M), names)
+    both = np.concatenate([by_torch(folder, "test"), by_torch(folder)])
+    for found, expected in zip(names["found"], (both, by_torch(folder), by_torch(folder)), strict=True):
+        assert np.array_equal(found, expected)
+    assert len(names["data"]) == ROWS
+
+
+def test_labels_have_the_names_of_classes(folder):
+    rows = loaded(folder)
+    assert rows.features["label"].names == list(CLASSES)
+    assert rows["label"][:] == MorphedDataset(folder).labels.tolist()
+    assert rows.features["label"].int2str(1) == CLASSES[1]
+
+
+def test_one_row_is_one_sample(folder):
+    expected = by_torch(folder)[7]
+    rows = loaded(folder)
+    for one in (rows[7], np.asarray(rows[7][Delivery.open(folder).manifest.column]).reshape(3, 8, 8)):
+        assert np.array_equal(mole.decode(one, folder), expected)
+
+
+def test_who_asks_for_images_of_8_bits_is_not_given_wrong_ones(folder):
+    is_int8 = Delivery.open(folder).manifest.dtype == "int8"
+    readers = {
+        "pyarrow": KeyError,
+        "polars": polars.exceptions.ColumnNotFoundError,
+        "datasets": (KeyError, ValueError),
+        "pandas": KeyError,
+    }
+    for how, error in readers.items():
+        rows = read(how, folder)
+        if is_int8:
+            with pytest.raises(error):
+                _ = rows["image"]
+        else:
+            assert len(rows["image"]) == ROWS
+
+
+def test_what_is_not_of_the_delivery_is_refused(folder):
+    delivery = Delivery.open(folder)
+    decoded, is_int8 = by_torch(folder), delivery.manifest.dtype == "int8"
+    wrong = {
+        "twice": decoded if is_int8 else decoded.astype(np.int8),
+        "shape": np.zeros((4, 3, 8, 9), delivery.manifest.dtype),
+        "column": {"pixels": [[0] * 192]},
+        "table": pa.table({"pixels": [[0] * 192]}),
+        "lists": {delivery.manifest.column: [[0] * 192, [0] * 191]},
+        "no numbers": pa.array(["a"]),
+        "holes": pa.array([[None] * 192]),
+    }
+    if is_int8:
+        wrong["beyond"] = np.full((1, 192), 128)
+    for what, rows in wrong.items():
+        with pytest.raises(ShapeError, match="as they were read"):
+            pytest.fail(f"{what}: {mole.decode(rows, delivery)}")
+
+
+def test_a_shard_has_its_scales(folder):
+    delivery = Delivery.open(folder)
+    for name in delivery.shard_names():
+        metadata = pq.read_schema(folder / name).metadata
+        assert (b"scales" in metadata) == (delivery.manifest.dtype == "int8")
+        if b"scales" in metadata:
+            scales = np.frombuffer(base64.b64decode(metadata[b"scales"]), "<f4")
+            assert np.array_equal(scales, delivery.encoding.scales)
+
+
+@pytest.fixture
+def eight(tmp_path):
+    mole.deliver(
+        write_npz(tmp_path / "d.npz", train=ROWS), make_layer(), make_key(), tmp_path / "d",
+        dtype="int8", rows_per_shard=SHARD,
+    )  # fmt: skip
+    return tmp_path / "d"
+
+
+def as_before_0_6(path):
+    """A shard of 8 bits as earlier versions wrote it."""
+    table = pq.read_table(path)
+    names = ["image" if name == "image_int8" else name for name in table.column_names]
+    metadata = {name: text for name, text in table.schema.metadata.items() if name != b"scales"}
+    pq.write_table(table.rename_columns(names).replace_schema_metadata(metadata), path)
+
+
+def test_work_that_an_earlier_version_began_ends_with_shards_of_one_kind(eight):
+    delivery = Delivery.open(eight)
+    before = {name: (eight / name).read_bytes() for name in delivery.shard_names()}
+    for name in delivery.shard_names("train")[1:]:
+        as_before_0_6(eight / name)
+    unfinish(delivery)
+    again = mole.deliver(
+        eight.with_suffix(".npz"), make_layer(), make_key(), eight, dtype="int8", rows_per_shard=SHARD
+    )
+    assert again.delivery.manifest == delivery.manifest
+    assert {name: (eight / name).read_bytes() for name in delivery.shard_names()} == before
+
+
+def test_a_shard_with_both_columns_is_refused(eight):
+    path = eight / Delivery.open(eight).shard_names("train")[0]
+    table = pq.read_table(path)
+    pq.write_table(table.append_column("image", table["image_int8"]), path)
+    with pytest.raises(MoleError, match="has two columns of images"):
+        _ = MorphedDataset(eight)[0]
+
+
+def test_scales_that_differ_do_not_verify(eight, monkeypatch):
+    assert all(check.holds for check in mole.verify(eight))
+    delivery = Delivery.open(eight)
+    path = eight / delivery.shard_names("train")[0]
+    table = pq.read_table(path)
+    scales = base64.b64encode((2 * delivery.encoding.scales).tobytes())
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"scales": scales}), path)
+    delivery.manifest.write(delivery.store, delivery.manifest.files)
+    found = {check.what: check for check in mole.verify(eight)}
+    assert found["rows"].holds is False
+    assert "a shard with other scales than scales.safetensors" in found["rows"].detail
+
+
+def test_a_manifest_that_contradicts_itself_is_refused(eight, tmp_path):
+    delivery = Delivery.open(eight)
+    for changed in ({"dtype": "float32"}, {"column": "pixels"}):
+        replace(delivery.manifest, **changed).write(delivery.store)
+        with pytest.raises(MoleError, match="'column' does not fit its version and number type"):
+            Delivery.open(eight)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "kept", "expected"),
+    [
+        (range(3), ("a", "b", "c"), {}, "'2': \"c\""),
+        (range(3), None, {}, "'2': \"2\""),
+        (range(3), ("a", "a", "c"), {}, "dtype: int64"),
+        (range(4), ("a", "b", "c"), {}, "dtype: int64"),
+        (range(-1, 3), None, {}, "dtype: int64"),
+        (range(20_000), None, {}, "dtype: int64"),
+        (None, None, {"a: b": pa.list_(pa.float32())}, 'name: "a: b"\n    sequence: float32\n'),
+        (range(3), None, {"when": pa.timestamp("s")}, None),
+    ],
+)
+def test_the_head_says_what_it_can_say_for_certain(eight, labels, classes, kept, expected):
+    manifest = replace(Delivery.open(eight).manifest, classes=classes)
+    head = dataset_card(manifest, labels, kept).split("---\n")[1]
+    assert ("dataset_info" in head) == (expected is not None)
+    assert expected is None or expected in head
+
+
+def test_the_card_names_no_package_that_is_not_published(eight):
+    card = (eight / "README.md").read_text()
+    assert "pip install '.[torch]'" in card
+    assert "morphed-learning" not in card
+
+
+def test_8_bits_of_version_0_3_are_called_image_and_decoded_all_the_same():
+    golden = Path(__file__).parents[1] / "golden" / "delivery-0.3" / "int8"
+    table = pq.read_table(sorted((golden / "data").glob("train-*.parquet")))
+    assert "image" in table.column_names
+    assert np.array_equal(mole.decode(table, golden), by_torch(golden))
+    with pytest.raises(ShapeError, match="there is no column 'image' among"):
+        mole.decode(table.rename_columns(["row_id", "image_int8", "label"]), golden)
+
+
+def test_a_moved_delivery_reads_the_same(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "elsewhere")
+    rows = read("polars", folder)
+    assert np.array_equal(mole.decode(rows, tmp_path / "elsewhere"), by_torch(folder))
+
+
+def test_large_samples_leave_their_scales_beside(monkeypatch, tmp_path):
+    monkeypatch.setattr(shards, "MOST_STORED_SCALES", 191)
+    mole.deliver(
+        write_npz(tmp_path / "d.npz", train=ROWS), make_layer(), make_key(), tmp_path / "d", dtype="int8"
+    )
+    assert all(check.holds for check in mole.verify(tmp_path / "d"))
+    shard = Delivery.open(tmp_path / "d").shard_names("train")[0]
+    assert b"scales" not in pq.read_schema(tmp_path / "d" / shard).metadata
+    assert np.array_equal(
+        mole.decode(pq.read_table(tmp_path / "d" / "data"), tmp_path / "d")[30:], by_torch(tmp_path / "d")
+    )
