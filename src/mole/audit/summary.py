@@ -78,7 +78,7 @@ def receiving(report: Report) -> dict[str, str]:
 def shortened(text: str, longest: int = LONGEST_SENTENCE) -> str:
     """A text that leaves room for the others: whole words of it.
 
-    >>> shortened("learns something of the images", 20)
+    >>> shortened("learns something of the images", 18)
     'learns something… (all of it: audit.html)'
     """
     if len(text) <= longest:
