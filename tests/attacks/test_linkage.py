@@ -22,7 +22,7 @@ def test_no_core_hides_duplicates(core, dtype):
     found = attack(private.astype(dtype), core)
     assert found.facts["first groups of the same image"] == [[3, 2000, 2500], [4, 7]]
     assert found.facts["pairs of the same image"] == 4
-    assert "4 pairs of the 3000 rows" in found.words
+    assert "4 pairs of the 3,000 rows" in found.words
 
 
 def test_without_duplicates_none_are_found():

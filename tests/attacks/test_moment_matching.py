@@ -50,7 +50,7 @@ def test_images_are_picked_out_with_labels(core):
     assert measured.reidentified > 0.35
     assert measured.among == 512
     assert found.facts["classes"] == 10
-    assert "3000 morphed blocks in 10 classes, 49 numbers each" in found.words
+    assert "3,000 morphed blocks in 10 classes, 49 numbers each" in found.words
     assert score(found, Truth(np.roll(small()[0], 1, axis=0))).reidentified < CHANCE
 
 
@@ -131,7 +131,7 @@ def test_it_declines_what_it_cannot_do(rng):
         ATTACK.run(OutsiderView(morphed=rows, kappa=1), rng)
     for seen, reason in [
         (OutsiderView(morphed=rows[1:], kappa=1, public=rows), "199 images are too few"),
-        (OutsiderView(morphed=wide, kappa=1, public=wide), "side 4096 takes too long"),
+        (OutsiderView(morphed=wide, kappa=1, public=wide), "side 4,096 takes too long"),
     ]:
         with pytest.raises(NotApplicableError, match=reason):
             ATTACK.run(seen, rng)

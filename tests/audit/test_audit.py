@@ -3,6 +3,7 @@
 import json
 import warnings
 from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -15,10 +16,10 @@ from mole.attacks.tools.attack import Attacker
 from mole.audit.from_delivery import subject_of_delivery
 from mole.audit.from_elsewhere import with_public
 from mole.audit.from_setting import subject_of_setting
+from mole.audit.page import render
 from mole.audit.report import Level, Status
 from mole.audit.run import audit, audit_setting, audit_subject
-from mole.audit.write import render
-from mole.errors import MoleWarning, ParameterError
+from mole.errors import DeliveryError, MoleWarning, ParameterError
 from mole.exchange.delivery import Delivery
 from mole.provider.deliver import deliver
 from mole.sources.bundled import fashion_mnist
@@ -89,13 +90,30 @@ def test_the_verdicts_on_a_delivery(clothes_report):
     assert clothes_report.warnings == ()
 
 
+def test_the_report_can_be_tied_to_its_delivery(clothes, clothes_report):
+    manifest, told = clothes[0].manifest, clothes_report.delivery
+    assert (told.delivery_id, told.name, told.images) == (manifest.delivery_id, "delivery", 3000)
+    assert told.splits == {"train": 3000}
+    assert told.labelled == ("train",)
+    assert told.has_layer
+    assert (told.recipients, told.signature) == (0, "not signed")
+    assert clothes_report.headline.startswith(
+        "Treat this delivery like the images: its receiver can get them"
+    )
+    assert clothes_report.in_order[0].attacker == Attacker.DEVELOPER
+    assert datetime.now(UTC).date() - date.fromisoformat(clothes_report.date) <= timedelta(days=1)
+    words = " ".join(found.advice for found in clothes_report.attacks)
+    assert "whitened core" not in words  # it has one
+    assert "kappa = 1" not in words
+
+
 def test_every_attack_is_told_of(clothes_report):
     assert [found.attack for found in clothes_report.attacks] == list(ATTACKS)
     assert len(ATTACKS) == 18
     assert {attack.attacker for attack in ATTACKS} == set(Attacker)
     for found in clothes_report.attacks:
         assert found.words.endswith((".", "!")), found.attack.name
-        assert found.attack.advice
+        assert bool(found.advice) is (found.status in (Status.SUCCEEDED, Status.PARTLY)), found.attack.name
         if found.status not in (Status.NOT_APPLICABLE, Status.NOT_TRIED):
             assert found.score, found.attack.name
             assert found.seconds > 0
@@ -114,22 +132,26 @@ def test_the_page_of_a_real_delivery(clothes_report, browser, tmp_path, how):
     assert (tmp_path / "audit").stat().st_mode & 0o077 == 0
 
 
-def test_another_key_is_said(clothes):
-    report = by_algebra(clothes, key=mole.MorphKey.generate((1, 28, 28)))
-    assert "is not the one this delivery was made with" in report.warnings[0]
-    assert report.attacks[0].status == Status.NOT_COMPARED
-    assert report.attacks[0].score is None
-    assert {verdict.level for verdict in report.verdicts} == {Level.UNKNOWN}
-    assert "is not the one this delivery was made with" in render(report)
+def test_another_key_is_an_error_before_any_attack(clothes):
+    delivery, known = clothes
+    begun = []
+    with pytest.raises(DeliveryError, match="was made with key") as caught:
+        audit(
+            delivery,
+            **known | {"key": mole.MorphKey.generate((1, 28, 28))},
+            progress=lambda done, total: begun.append(done),
+        )
+    assert known["key"].fingerprint in str(caught.value)
+    assert begun == []
 
 
 def test_what_is_wrong_is_warned_of_before_any_attack(clothes):
     delivery, known = clothes
-    begun = []
-    with pytest.warns(MoleWarning, match="is not the one this delivery was made with") as seen:
+    layer, begun = known["layer"], []
+    with pytest.warns(MoleWarning, match="is not the one this delivery was made for") as seen:
         report = audit(
             delivery,
-            **known | {"key": mole.MorphKey.generate((1, 28, 28))},
+            **known | {"layer": replace(layer, weight=layer.weight + 1)},
             budget=-1,
             progress=lambda done, total: begun.append(len(seen)),
         )

@@ -143,7 +143,7 @@ def test_a_second_delivery_under_the_same_key_is_linked_and_one_under_another_is
     assert "which rows stand elsewhere as well" in told.verdicts[0].sentence
     other = with_other(subject, first, Delivery.open(tmp_path / "new"), key)
     assert "was made with another key" in other.warnings[-1]
-    assert "0 of the 3000 rows" in audit_subject(other, attacks=attacks).attacks[0].words
+    assert "0 of the 3,000 rows" in audit_subject(other, attacks=attacks).attacks[0].words
 
 
 def test_another_delivery_of_another_shape_is_refused(place, tmp_path):

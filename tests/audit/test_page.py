@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from audit_report import HOSTILE, made_up_plots, made_up_report
-from browsers import DARK, DARK_PHONE, LIGHT, PHONE, in_a_browser, problems
-from mole.audit.write import groups, render
+from audit_report import HOSTILE, made_up_delivery, made_up_plots, made_up_report
+from browsers import DARK, DARK_PHONE, LIGHT, PHONE, in_a_browser, problems, sheets
+from mole.audit.page import groups, render
+from mole.audit.write import without_pictures
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +67,16 @@ def test_it_prints_on_a4_with_every_picture_and_number(browser, page_file):
     page.goto(page_file.as_uri())
     pdf = page.pdf(prefer_css_page_size=True)
     assert pdf.startswith(b"%PDF")
-    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 3
+    assert sheets(pdf) > 3
     assert re.search(rb"/MediaBox\s*\[0 0 59[45][.\d]* 84[12]", pdf)
     page.emulate_media(media="print")
     assert page.get_by_text("rows of the core").is_visible()  # inside of details, closed on the screen
+    assert page.evaluate("getComputedStyle(document.querySelector('.pictures.row')).breakInside") == "avoid"
+    tall = "[...document.querySelectorAll('details.whole')].map(d => [d.open, d.offsetHeight])"
+    folded, opened = (
+        [height for is_open, height in page.evaluate(tall) if is_open == one] for one in (0, 1)
+    )
+    assert 0 < max(folded) < min(opened)  # printed in short
     spelled = "getComputedStyle(document.querySelector('a[href^=http]'), '::after').content"
     assert "https://arxiv.org" in page.evaluate(spelled)
     page.close()
@@ -107,7 +114,7 @@ def test_headings_and_landmarks_are_in_order(browser, page_file):
 
 def test_hostile_words_stay_words(report):
     text = render(report)
-    assert text.count("&lt;script&gt;") >= 3
+    assert text.count("&lt;script&gt;") >= 5
     assert "<script" not in text
     assert HOSTILE not in text
     assert "<img src=x" not in text
@@ -133,9 +140,77 @@ def test_everything_in_the_report_is_in_the_page(report, plots):
 
 
 def test_a_page_of_public_images_asks_for_no_secrecy(report):
-    asks = "Keep this page as close as the images"
+    asks = "Keep this page as private as the images"
     assert asks in render(report)
     assert asks not in render(replace(report, private=False))
+    assert asks not in render(without_pictures(report))
+
+
+def test_the_page_begins_with_what_it_comes_to(report):
+    text = render(report)
+    text = text[text.index("<body>") :]
+    told = [report.headline, "clinic-2026-04", report.delivery.delivery_id, "2026-04-01", "29.1 MB in all"]
+    told += [
+        "Model Makers Ltd",
+        "sealed for 1 recipient",
+        "not signed",
+        "strangers were not given these files",
+    ]
+    told += [verdict.sentence for verdict in report.in_order] + ["How to read this page", 'class="attack"']
+    places = [text.index(words) for words in told]
+    assert places[0] == min(places)
+    verdicts = places[-2 - len(report.verdicts) :]
+    assert verdicts == sorted(verdicts)
+    assert "is not sealed" in render(replace(report, delivery=made_up_delivery(recipients=0)))
+
+
+def test_the_receiver_comes_first_and_then_the_most_alarming(report):
+    assert [verdict.attacker.name for verdict in report.in_order] == [
+        "DEVELOPER", "OUTSIDER", "INJECTOR", "THIEF"
+    ]  # fmt: skip
+    assert [group.attacker.name for group in groups(report)] == [
+        "DEVELOPER", "OUTSIDER", "INJECTOR", "THIEF"
+    ]  # fmt: skip
+
+
+def test_the_strongest_attack_is_open_and_explanations_stand_once(report, plots):
+    text = render(report, plots)
+    is_open = re.findall(r'<details class="whole"( open)?>.*?<h3[^>]*>([^<]*)</h3>', text, flags=re.DOTALL)
+    assert [title for opened, title in is_open if opened] == [
+        "Channel fingerprint and deconvolution",
+        "Linking similar images",
+        "Unknown kernels from the row space",
+    ]
+    assert [title for opened, title in is_open if not opened] == ["Matching principal components"]
+    for words in ("How closely light and dark follow", "Above 30 dB is a good copy", "one chance in 1,024"):
+        assert text.count(words) == 1
+    assert text.index("not of this delivery") > text.index('id="costs"')
+    assert "not of this delivery" not in render(report)
+
+
+def test_a_page_without_pictures_has_none_anywhere(report, plots, tmp_path):
+    folder = tmp_path / "bare"
+    page = report.save(folder, pictures=False, summary=True)
+    assert sorted(path.name for path in folder.iterdir()) == ["audit.html", "audit.json", "summary.html"]
+    tags = ("<img", "<image", "<picture", "<canvas", "<object", "<iframe", "url(http", "url(data")
+    for name, signs in (("audit.html", tags), ("summary.html", tags), ("audit.json", ())):
+        content = (folder / name).read_text(encoding="utf-8")
+        assert [sign for sign in (*signs, "data:image", "base64", "PNG") if sign in content] == [], name
+    text = page.read_text(encoding="utf-8")
+    assert "This page shows no image" in text
+    assert "img-src" not in text
+    assert text.count("<svg role=") == 2  # the paper's curves: no sample is in them
+    whole = render(report, plots)
+    assert "data:image/png" in whole  # the test could fail
+
+
+def test_an_identifier_cannot_reach_the_style_sheet(report):
+    for bad in ('"; } body { display: none } /*', "</style><script>alert(1)</script>"):
+        text = render(replace(report, delivery=made_up_delivery(delivery_id=bad), date=bad))
+        style = text[text.index("<style>") : text.index("</style>")]
+        assert 'content: "Morphed Learning, audit";' in style
+        assert "alert" not in style
+    assert f"delivery {report.delivery.delivery_id}, 2026-04-01" in render(report)
 
 
 def test_an_attacker_without_a_verdict_keeps_its_attacks(report):

@@ -1,5 +1,7 @@
 """Verdicts follow from figures: what succeeded, what leaked, what held, what was not tried."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -114,7 +116,7 @@ def test_what_held_and_what_was_not_tried():
         "no attack we tried recognised images: 2 attacks, on 30,000 images"
     )
     assert "with labels against a core of side q = 256, and 4,096 public images" in verdicts[0].sentence
-    assert "1.0 % of 100 were matched; chance is 1.0 %" in verdicts[0].sentence
+    assert "(matched with their originals: 1 of 100, no more than luck gives)" in verdicts[0].sentence
     assert verdicts_of([report(Attacker.DEVELOPER, Status.NOT_APPLICABLE)])[2].level == Level.UNKNOWN
     assert (
         "There was no layer" in verdicts_of([report(Attacker.DEVELOPER, Status.NOT_APPLICABLE)])[2].sentence
@@ -142,6 +144,30 @@ def test_the_headline_says_what_to_give_where_there_were_no_public_images():
     ):
         verdict = verdicts_of([tried, missing], bare)[0]
         assert "give public images of the same kind to try them" in verdict.sentence
+
+
+def test_nothing_that_was_learned_is_dropped():
+    """Public images let one attack match a few images, and which images are alike is told all the same."""
+    alike = replace(report(Attacker.OUTSIDER, Status.PARTLY, neighbours=1.0), seconds=0.2)
+    matched = report(
+        Attacker.OUTSIDER,
+        Status.PARTLY,
+        reidentified=0.1,
+        among=256,
+        correlation=0.3,
+        components=(0.9, 0.7),
+    )
+    member = report(Attacker.OUTSIDER, Status.PARTLY, membership=0.9)
+    linked = report(Attacker.OUTSIDER, Status.PARTLY, linked=0.8, linkable=1000)
+    failed = report(Attacker.OUTSIDER, Status.FAILED, neighbours=0.1)
+    verdict = verdicts_of([alike, failed, matched, member, linked])[0]
+    assert verdict.level == Level.LEAKS
+    for words in (
+        "in 2.4 seconds", "which images are alike, right 100 of 100 times", "2 coarse features",
+        "26 of 256, where luck gives about 1", "right 90 of 100 times, where luck gives 50", "800 of 1,000",
+    ):  # fmt: skip
+        assert verdict.sentence.count(words) == 1, words
+    assert verdict.advice == "Do something."
 
 
 def test_no_verdict_promises_anything():

@@ -47,8 +47,8 @@ def test_json_refuses_bytes():
 def test_json_keeps_the_order_and_the_words_of_its_format():
     told = json.loads(to_json(made_up_report()))
     assert list(told) == [
-        "format", "version", "mole_version", "title", "subject", "warnings", "verdicts", "attacks", "plots",
-        "costs",
+        "format", "version", "mole_version", "title", "date", "by", "receiver", "headline", "delivery",
+        "subject", "warnings", "verdicts", "attacks", "plots", "costs",
     ]  # fmt: skip
     assert list(told["verdicts"][0]) == ["attacker", "who", "level", "sentence", "advice"]
     assert list(told["attacks"][0]) == [
@@ -65,6 +65,8 @@ def test_json_keeps_the_order_and_the_words_of_its_format():
         "partly succeeded", "succeeded", "not tried"
     ]  # fmt: skip
     assert told["attacks"][0]["attacker"] == "outsider"
+    assert (told["delivery"]["images"], told["delivery"]["splits"]["train"]) == (12_000, 10_000)
+    assert json.loads(to_json(Report(subject={})))["delivery"] is None
     assert told["attacks"][2]["score"] == {}
 
 

@@ -1,5 +1,6 @@
 """Sealing and signing on the command line: the commands of both roles, as transcripts."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -76,6 +77,8 @@ def test_the_provider_needs_no_identity(place, tmp_path):
 def test_the_identity_opens_the_other_delivery_of_an_audit_too(place, tmp_path):
     arguments = ["--other", "d", *WITH, "--budget", 1, "--out", tmp_path / "audit"]
     assert right("audit", "d", *arguments, cwd=place)["attacks"]
+    told = json.loads((tmp_path / "audit" / "audit.json").read_text())["delivery"]
+    assert (told["recipients"], told["signature"][:16]) == (2, "signed by SHA256")
 
 
 def test_requests_are_sealed_too(place, tmp_path):

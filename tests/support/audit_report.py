@@ -10,6 +10,7 @@ from mole.audit.paper_figures import (
     sigma_against_recovered,
     with_new_cores,
 )
+from mole.audit.particulars import Particulars
 from mole.audit.pictures import picture, stretched
 from mole.audit.report import AttackReport, Cost, Level, Picture, Plot, Report, Status, Verdict
 from mole.audit.scoring import Score
@@ -37,6 +38,7 @@ def rows(rng: np.random.Generator, *, rebuilt_error: float) -> tuple[tuple[Pictu
 
 
 def found(name: str, title: str, attacker: Attacker, status: Status, words: str, **more) -> AttackReport:
+    advice = more.pop("advice", "Use a whitened core, and a kappa of 1.")
     attack = Attack(
         name,
         title,
@@ -44,15 +46,37 @@ def found(name: str, title: str, attacker: Attacker, status: Status, words: str,
         view=OutsiderView,
         run=lambda view, rng: None,
         source=more.pop("source", "this project"),
-        advice=more.pop("advice", "Use a whitened core, and a kappa of 1."),
+        advice=advice,
     )
-    return AttackReport(attack, status, words, **more)
+    return AttackReport(attack, status, words, advice=advice, **more)
 
 
 def made_up_plots() -> tuple[Plot, ...]:
     """The paper's figures, small and quick."""
     rng, photo = np.random.default_rng(7), photograph(48)
     return kappa_against_ssim(with_new_cores(rng), photo, draws=2), sigma_against_recovered(photo, rng)
+
+
+def made_up_delivery(**changed) -> Particulars:
+    """What a delivery would say of itself, with hostile words in it."""
+    told = {
+        "name": f"clinic-2026-04 {HOSTILE}",
+        "delivery_id": "0123456789abcdef0123456789abcdef",
+        "key_fingerprint": "6f2c91d04a77be136f2c91d04a77be13",
+        "layer_fingerprint": "77be136f2c91d04a77be136f2c91d04a",
+        "images": 12_000,
+        "shape": "1x28x28",
+        "splits": {"train": 10_000, "test": 2_000},
+        "labelled": ("train", "test"),
+        "classes": ("coat", HOSTILE),
+        "columns": (),
+        "data_bytes": 9_400_000,
+        "all_bytes": 29_100_000,
+        "has_layer": True,
+        "recipients": 2,
+        "signature": "not signed",
+    }
+    return Particulars(**told | changed)
 
 
 def made_up_report() -> Report:
@@ -203,4 +227,9 @@ def made_up_report() -> Report:
             ),
         ),
         version="0.3.0",
+        headline="Treat this delivery like the images: its receiver can get them back.",
+        delivery=made_up_delivery(),
+        date="2026-04-01",
+        by=f"A. Officer {HOSTILE}",
+        receiver="Model Makers Ltd",
     )

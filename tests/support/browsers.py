@@ -1,5 +1,6 @@
 """A real browser, and what can be wrong with a page in it."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,11 @@ LIGHT = {"color_scheme": "light", "viewport": {"width": 1280, "height": 900}}
 DARK = {"color_scheme": "dark", "viewport": {"width": 1280, "height": 900}}
 PHONE = {"color_scheme": "light", "viewport": {"width": 320, "height": 640}}
 DARK_PHONE = {"color_scheme": "dark", "viewport": {"width": 320, "height": 640}}
+
+
+def sheets(pdf: bytes) -> int:
+    """How many sheets of paper a PDF has."""
+    return len(re.findall(rb"/Type\s*/Page\b", pdf))
 
 
 def problems(browser, file: Path, **how) -> list[str]:

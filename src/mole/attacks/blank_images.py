@@ -31,7 +31,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     still = rows.shape[1] - _directions(rows)
     facts = {"rows": len(rows), "numbers of a row": rows.shape[1], "directions without variation": still}
     groups = sorted(same_rows(rows, rng), key=len) if len(rows) >= FEWEST_BLANK else []
-    borders = f" It varies in {rows.shape[1] - still} of {rows.shape[1]} directions." if still else ""
+    borders = f" It varies in {rows.shape[1] - still:,} of {rows.shape[1]:,} directions." if still else ""
     if not groups or len(groups[-1]) < FEWEST_BLANK:
         return Finding(
             words=f"No row stands there {FEWEST_BLANK} times, as blank ones would.{borders}", facts=facts
@@ -41,7 +41,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     along = rows @ blank
     return Finding(
         words=(
-            f"{len(groups[-1])} rows are equal, and were taken for blank images. How far every other row "
+            f"{len(groups[-1]):,} rows are equal, and were taken for blank images. How far every other row "
             f"goes along them is one weighted sum of its pixels.{borders}"
         ),
         directions=direction[np.newaxis].astype(np.float32),

@@ -8,7 +8,7 @@ even a whitened one: that makes the covariance of all blocks together the identi
 
 import numpy as np
 
-from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
 from mole.attacks.tools.blocks import Moments, RotationSearch, Whitened
 from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array
@@ -95,5 +95,9 @@ ATTACK = Attack(
     view=OutsiderView,
     run=run,
     source="this project: the published bound for kappa > 1 counts guesses of the core only",
-    advice="Use kappa = 1. A larger kappa repeats the core, and repetition gives it away, whitened or not.",
+    advice="",
+    helps={
+        Measure.KAPPA_ONE: "Use kappa = 1: a larger kappa repeats the core, and repetition gives it away, "
+        "whitened or not."
+    },
 )

@@ -7,7 +7,6 @@ core. The guesses are rotations; any other kind of core has more numbers to get 
 
 import numpy as np
 
-from mole.analysis.figures import in_words
 from mole.analysis.security import log2_core_guess_bound
 from mole.attacks.tools.attack import Attack, Attacker, Finding, UpTo
 from mole.attacks.tools.views import NotApplicableError, OutsiderView
@@ -38,7 +37,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     chance = min(bound + np.log2(GUESSES), 0.0)
     usual = None if view.public is None else neighbour_correlation(view.public[:ROWS].astype(np.float64))
     return Finding(
-        words=_words(best, usual, chance),
+        words=_words(best, usual),
         images=images.astype(np.float32),
         up_to=UpTo.CONTRAST,  # a negative has neighbours as alike as its positive
         facts={
@@ -76,13 +75,12 @@ def _directions(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     return drawn
 
 
-def _words(best: float, usual: float | None, chance: float) -> str:
+def _words(best: float, usual: float | None) -> str:
     compared = "" if usual is None else f" (public images: {usual:.2f})"
     looks = "looks like images" if best > LIKE_AN_IMAGE else "looks like noise"
     return (
         f"The best of {GUESSES} guessed cores {looks}: neighbouring pixels correlate at {best:.2f}"
-        f"{compared}. The published chance that this many guesses recover images is at most "
-        f"{in_words(chance, 'log2')}."
+        f"{compared}."
     )
 
 

@@ -6,7 +6,7 @@ its own layer.
 
 import numpy as np
 
-from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
 from mole.attacks.tools.channel_order import find_order
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.views import DeveloperView
@@ -21,7 +21,7 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
     how_much = (
         "every number of each image"
         if undo.is_exact
-        else f"{undo.rank} of the {undo.elements} numbers of each image; the features do not hold the rest"
+        else f"{undo.rank:,} of the {undo.elements:,} numbers of each image; features do not hold the rest"
     )
     return Finding(
         words=(
@@ -46,8 +46,11 @@ ATTACK = Attack(
     run=run,
     source="this project: the published bound of 1 / beta! counts guesses, and none is needed",
     advice=(
-        "No key helps. Lose information before the data leaves: add noise, or agree on a first layer with "
-        "fewer features than pixels and use kappa = 1, because a core that is used several times can be "
-        "solved for."
+        "No key helps. Deliver only to developers whom a contract binds, or agree on a first layer with "
+        "fewer features than pixels."
     ),
+    helps={
+        Measure.KAPPA_ONE: "Use kappa = 1: a core that is used several times can be solved for even where "
+        "features do not hold the images."
+    },
 )

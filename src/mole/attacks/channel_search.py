@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.analysis.security import log10_channel_order_guess
-from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
 from mole.attacks.tools.channel_order import Spaces, find_spaces, projector_blocks
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.views import DeveloperView, NotApplicableError
@@ -90,10 +90,11 @@ def _in_all(channels: int) -> int | str:
 def _words(tried: int, channels: int, fitting: int) -> str:
     if channels <= ALL_ORDERS_UP_TO:
         found = "none fits" if not fitting else "one fits" if fitting == 1 else f"{fitting} fit"
-        return f"All {tried} orders of {channels} channels were tried: {found}."
+        return f"All {tried:,} orders of {channels} channels were tried: {found}."
+    in_all = f"{number:,}" if isinstance(number := _in_all(channels), int) else number
     chance = math.log10(tried) + log10_channel_order_guess(channels=channels)
     return (
-        f"{tried} orders out of {_in_all(channels)} were guessed, a chance of 10^{chance:.0f}: "
+        f"{tried:,} orders out of {in_all} were guessed, a chance of 10^{chance:.0f}: "
         f"{'one fits' if fitting else 'none fits'}. The order need not be guessed, as another attack shows."
     )
 
@@ -105,8 +106,9 @@ ATTACK = Attack(
     view=DeveloperView,
     run=run,
     source="the paper's brute force on the channel order: a chance of 1 / beta! per guess",
-    advice=(
-        "Have at least 16 channels against guessing. Against reading the order off the layer, that does "
-        "not help."
-    ),
+    advice="Nothing is won by making the order harder to guess: it can be read off the augmented layer.",
+    helps={
+        Measure.MANY_CHANNELS: "Still, agree on a first layer of at least 16 channels: with fewer, "
+        "guessing alone is enough."
+    },
 )

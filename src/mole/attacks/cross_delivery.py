@@ -24,8 +24,8 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     pairs = linked_rows(rows, others)
     return Finding(
         words=(
-            f"{len(pairs)} of the {len(rows)} rows stand in the other delivery as well, among its "
-            f"{len(others)}: one image under one key is one row, whatever its id."
+            f"{len(pairs):,} of the {len(rows):,} rows stand in the other delivery as well, among its "
+            f"{len(others):,}: one image under one key is one row, whatever its id."
         ),
         links=pairs,
         links_to="elsewhere",

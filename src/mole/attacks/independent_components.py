@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
 from mole.attacks.tools.blocks import Whitened, nearest_rotation
 from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
 from mole.errors import MissingExtraError
@@ -37,8 +37,8 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     """Rebuild images from independent components, unless that takes too long."""
     if view.block > MOST_SIDE:
         raise NotApplicableError(
-            f"independent components of blocks of {view.block} elements take too long to find: "
-            f"{MOST_SIDE} is the limit here"
+            f"independent components of blocks of {view.block:,} elements take too long to find: "
+            f"{MOST_SIDE:,} is the limit here"
         )
     return rebuild(view, rng)
 
@@ -56,7 +56,7 @@ def rebuild(view: OutsiderView, rng: np.random.Generator) -> Finding:
     images = view.to_blocks(view.morphed[:AT_MOST_IMAGES]) @ inverse.astype(np.float32)
     return Finding(
         words=(
-            f"Blocks of {view.block} elements were taken apart into independent components, and each was "
+            f"Blocks of {view.block:,} elements were taken apart into independent components, and each was "
             "matched with the one most like it in public images (typical difference "
             f"{misfit:.2f} standard deviations). The images are as good as these matches."
         ),
@@ -77,8 +77,8 @@ def _enough(view: OutsiderView, samples: Array | None, what: str) -> Array:
     count, fewest = len(blocks) * view.kappa, BLOCKS_PER_SIDE * view.block
     if count < fewest:
         raise NotApplicableError(
-            f"{count} blocks of {what} are too few to find {view.block} independent components: it takes "
-            f"{fewest} or more"
+            f"{count:,} blocks of {what} are too few to find {view.block:,} independent components: it "
+            f"takes {fewest:,} or more"
         )
     return blocks
 
@@ -142,5 +142,8 @@ ATTACK = Attack(
     view=OutsiderView,
     run=run,
     source="this project: independent component analysis, which a whitened core does not stop",
-    advice="Use kappa = 1: no core of up to 128 elements withstands it, whitened or not.",
+    advice="",
+    helps={
+        Measure.KAPPA_ONE: "Use kappa = 1: no core of up to 128 elements withstands it, whitened or not."
+    },
 )

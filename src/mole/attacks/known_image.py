@@ -30,10 +30,10 @@ def run(view: InjectingView, rng: np.random.Generator) -> Finding:
         layer, rank = _learned_layer(view, used)
     undo = Deconvolution.of(layer)
     images = "One known image" if used == 1 else f"{used} known images"
-    whole = "every number of" if undo.is_exact else f"{undo.rank} of the {undo.elements} numbers of"
+    whole = "every number of" if undo.is_exact else f"{undo.rank:,} of the {undo.elements:,} numbers of"
     return Finding(
         words=(
-            f"{images} gave the kernels in their secret order, {used * positions} equations for {patch} "
+            f"{images} gave the kernels in their secret order, {used * positions:,} equations for {patch} "
             f"unknowns per channel. Undoing them gives {whole} every other image."
         ),
         images=undo(view.features(AT_MOST)),

@@ -8,7 +8,7 @@ as the known ones span. The augmented layer is not used.
 import numpy as np
 
 from mole.analysis.security import counted_pairs, published_pairs
-from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
 from mole.attacks.tools.pair_solution import PairSolution
 from mole.attacks.tools.views import InjectingView
 from mole.scheme.shapes import Array, element_count, roll
@@ -64,15 +64,15 @@ def _curve(plain: Array, morphed: Array, kappa: int) -> list[dict[str, float]]:
 
 
 def _words(pairs: int, needed: int, published: int, error: float | None) -> str:
-    known = f"{pairs} known pair{'s' * (pairs != 1)} of plain and morphed images"
-    counts = f"{needed} determine the core, and the paper asks for {published}"
+    known = f"{pairs:,} known pair{'s' * (pairs != 1)} of plain and morphed images"
+    counts = f"{needed:,} determine the core, and the paper asks for {published:,}"
     if error is None:
         return f"The core was solved for from {known}; {counts}. None was left over to measure the error."
     if pairs < needed:
         found = "do not determine the core, but show as much of other images as they span"
     else:
-        found = "gave the core" if error <= SOLVED else "did not give the core"
-    return f"{known} {found}: on pairs set aside the error is {100 * error:.2g} % ({counts})."
+        found = "gave the core" if error <= SOLVED else "were solved for the core as well as they allow"
+    return f"{known} {found}: images set aside came out with an error of {100 * error:.2g} % ({counts})."
 
 
 def _blocks(view: InjectingView, samples: Array) -> Array:
@@ -86,8 +86,8 @@ ATTACK = Attack(
     view=InjectingView,
     run=run,
     source="the paper's D-T pair attack, with the pairs counted anew",
-    advice=(
-        "Do not let anybody who gets the delivery put images into the data, and use kappa = 1: the number "
-        "of pairs it takes falls with the square of kappa."
-    ),
+    advice="Do not let anybody who gets the delivery put images into the data.",
+    helps={
+        Measure.KAPPA_ONE: "Use kappa = 1: the number of pairs it takes falls with the square of kappa."
+    },
 )

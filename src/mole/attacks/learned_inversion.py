@@ -48,10 +48,10 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
     decoder = Decoder(view.public[:MOST_PUBLIC].astype(np.float32), undo, rng)
     return Finding(
         words=(
-            f"The features hold {undo.rank} of the {undo.elements} numbers of an image. A small network "
-            f"trained for {decoder.seconds:.0f} seconds on {decoder.images} public images filled in the "
-            f"rest: on public images set aside its error is {decoder.error:.2f} of their standard "
-            f"deviation, where least squares has {decoder.plain_error:.2f}."
+            f"The features hold {undo.rank:,} of the {undo.elements:,} numbers of an image. A small "
+            f"network trained for {decoder.seconds:.0f} seconds on {decoder.images:,} public images filled "
+            f"in the rest: on public images set aside its error is {decoder.error:.2f} of their "
+            f"standard deviation, where least squares has {decoder.plain_error:.2f}."
         ),
         images=decoder(view.features_in_order(found.order, AT_MOST)),
         channel_order=found.order,
@@ -160,7 +160,7 @@ ATTACK = Attack(
     run=run,
     source="this project: for layers whose features hold fewer numbers than an image",
     advice=(
-        "Judge a lossy first layer by the pictures here, not by its count of features: what images have in "
-        "common need not be sent to be known."
+        "Judge a lossy first layer by what is rebuilt here, not by its count of features: what images have "
+        "in common need not be sent to be known."
     ),
 )

@@ -12,7 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import pdist, squareform
 
-from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
 from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array, unroll
 
@@ -20,6 +20,7 @@ Indices = npt.NDArray[np.intp]
 
 COMPARED = 512  # rows whose distances are claimed
 AT_MOST_MAPS = 256
+SAME_IMAGE = "pairs of the same image"  # the fact that counts them
 SAME = 1e-4  # a distance below this share of a row's length is rounding
 SHADOWS, STEPS = 8, 32  # projections that tell rows apart, and how many sorted neighbours are compared
 SAME_SPREAD = 0.1  # quartiles of distances that differ by less are taken for the same
@@ -45,7 +46,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
         distances=squareform(apart),
         facts={
             "rows": len(rows),
-            "pairs of the same image": pairs,
+            SAME_IMAGE: pairs,
             "first groups of the same image": [list(group[:20]) for group in groups[:20]],
             "quartiles of distances, morphed": spread.round(2).tolist(),
             "quartiles of distances, public": None if usual is None else usual.round(2).tolist(),
@@ -106,7 +107,7 @@ def _quartiles(distances: Array) -> Array:
 
 
 def _words(pairs: int, rows: int, spread: Array, usual: Array | None, has_maps: bool) -> str:
-    same = f"{pairs} pairs of the {rows} rows are the same image twice; no core hides that."
+    same = f"{pairs:,} pairs of the {rows:,} rows are the same image twice; no core hides that."
     if usual is None:
         told = "An orthogonal core would also keep distances: near rows would be similar images"
     elif np.abs(spread / np.maximum(usual, 1e-12) - 1).max() < SAME_SPREAD:
@@ -124,8 +125,10 @@ ATTACK = Attack(
     view=OutsiderView,
     run=run,
     source="this project: not considered in the paper",
-    advice=(
-        "Remove duplicates before delivering. Use core = 'whitened' with kappa = 1: it blurs which images "
-        "are alike, and has no blocks whose lengths could be read."
-    ),
+    advice="",
+    helps={
+        Measure.NO_DUPLICATES: "Remove duplicates before delivering.",
+        Measure.WHITENED: "Use a whitened core with kappa = 1: it blurs which images are alike, and has no "
+        "blocks whose lengths could be read.",
+    },
 )

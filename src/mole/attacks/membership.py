@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from mole.attacks.moment_matching import match_moments
-from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
 from mole.attacks.tools.views import MissingInputError, OutsiderView
 from mole.scheme.shapes import Array
 
@@ -27,8 +27,8 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     how = "their lengths, which the core keeps" if kept else "the rotation that higher moments gave"
     return Finding(
         words=(
-            f"{len(view.candidates)} images were compared with {len(view.morphed)} morphed rows by {how}: "
-            "each got a figure for how likely it is among them."
+            f"{len(view.candidates):,} images were compared with {len(view.morphed):,} morphed rows by "
+            f"{how}: each got a figure for how likely it is among them."
         ),
         membership=likely,
         facts={"candidates": len(view.candidates), "rows": len(view.morphed), "by lengths": kept},
@@ -70,8 +70,9 @@ ATTACK = Attack(
     view=OutsiderView,
     run=run,
     source="this project: not considered in the paper",
-    advice=(
-        "Encrypt the delivery where it matters who is in it; a whitened core with kappa = 1 takes the "
-        "lengths away."
-    ),
+    advice="",
+    helps={
+        Measure.SEALED: "Seal the delivery for its developer where it matters who is in it.",
+        Measure.WHITENED: "Use a whitened core with kappa = 1: it takes the lengths away.",
+    },
 )

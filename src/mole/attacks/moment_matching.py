@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
 from mole.attacks.tools.blocks import RotationSearch, Whitened
 from mole.attacks.tools.higher_moments import (
     Directions,
@@ -76,8 +76,8 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     by = f"in {found.classes} classes" if found.classes else "without labels"
     return Finding(
         words=(
-            f"Means, covariances and third moments of {found.rows} morphed blocks {by}, {view.block} "
-            f"numbers each, were turned until they agreed with those of {found.public_rows} public ones "
+            f"Means, covariances and third moments of {found.rows:,} morphed blocks {by}, {view.block:,} "
+            f"numbers each, were turned until they agreed with those of {found.public_rows:,} public ones "
             f"(to {found.agreement:.0%}). The images are as good as that rotation."
         ),
         images=view.to_samples(images),
@@ -172,7 +172,7 @@ def _check(view: OutsiderView) -> Array:
         )
     if view.block > MOST_SIDE:
         raise NotApplicableError(
-            f"a core of side {view.block} takes too long here: {MOST_SIDE} is the limit"
+            f"a core of side {view.block:,} takes too long here: {MOST_SIDE:,} is the limit"
         )
     return view.public
 
@@ -218,7 +218,11 @@ ATTACK = Attack(
     run=run,
     source="this project; the family is known as attacks on rotation perturbation (Liu et al., PKDD 2006)",
     advice=(
-        "Encrypt the delivery for its developer. Leave labels out where you can, and deliver few images "
-        "against the side of the core: every further image under one core helps this attack."
+        "Deliver few images against the side of the core: every further image under one core helps this "
+        "attack."
     ),
+    helps={
+        Measure.SEALED: "Seal the delivery for its developer.",
+        Measure.NO_LABELS: "Leave labels out where you can.",
+    },
 )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import cKDTree
 
-from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
 from mole.attacks.tools.pair_solution import PairSolution
 from mole.attacks.tools.views import MissingInputError, OutsiderView
 from mole.scheme.shapes import Array, unroll
@@ -34,8 +34,8 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     if not len(pairs):
         return Finding(
             words=(
-                f"None of the {len(view.public)} public images has the length and the angles of a morphed "
-                "row: none of them was delivered, or the core does not keep lengths."
+                f"None of the {len(view.public):,} public images has the length and the angles of a "
+                "morphed row: none of them was delivered, or the core does not keep lengths."
             ),
             links=pairs,
             facts=facts,
@@ -49,9 +49,9 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     rebuilt = PairSolution(*known)(blocks.reshape(-1, view.block)).reshape(blocks.shape)
     return Finding(
         words=(
-            f"{len(pairs)} of {len(view.public)} public images were found among the morphed rows by their "
-            f"lengths and angles. {needed} determine the core; fewer show as much of the other images as "
-            "they span."
+            f"{len(pairs):,} of {len(view.public):,} public images were found among the morphed rows by "
+            f"their lengths and angles. {needed:,} determine the core; fewer show as much of the other "
+            "images as they span."
         ),
         images=view.to_samples(rebuilt).astype(np.float32),
         links=pairs,
@@ -98,8 +98,6 @@ ATTACK = Attack(
     view=OutsiderView,
     run=run,
     source="this project; known for distance-preserving maps (Liu et al., PKDD 2006)",
-    advice=(
-        "Leave out images that anybody else may have, or use core = 'whitened' with kappa = 1: then "
-        "lengths say little."
-    ),
+    advice="Leave out images that anybody else may have.",
+    helps={Measure.WHITENED: "Use a whitened core with kappa = 1: then lengths say little."},
 )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
 from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
 from mole.errors import MissingExtraError
 from mole.scheme.shapes import Array, roll, unroll
@@ -141,7 +141,7 @@ def _words(flat: bool, used: int, rows: int, steepness: tuple[float, float]) -> 
             f"{steepness[0]:.1f}; public images: {steepness[1]:.0f}), so ranking them says next to nothing."
         )
     return (
-        f"The {used} strongest directions of {rows} morphed rows were taken for those of public images. "
+        f"The {used} strongest directions of {rows:,} morphed rows were taken for those of public images. "
         "Each row's place along them gives a blurred picture: brightness, main colour, coarse layout."
     )
 
@@ -153,5 +153,9 @@ ATTACK = Attack(
     view=OutsiderView,
     run=run,
     source="this project: the published bounds do not consider statistics of the morphed data",
-    advice="Use core = 'whitened' with kappa = 1: then all directions of morphed data are equally strong.",
+    advice="",
+    helps={
+        Measure.WHITENED: "Use a whitened core with kappa = 1: then all directions of morphed data are "
+        "equally strong."
+    },
 )

@@ -15,7 +15,7 @@ from mole.analysis.security import (
     published_equations,
     published_unknowns,
 )
-from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
 from mole.attacks.tools.channel_order import FoundOrder, find_order
 from mole.attacks.tools.deconvolution import CoreEquations
 from mole.attacks.tools.views import DeveloperView, NotApplicableError
@@ -72,7 +72,9 @@ def _words(equations: CoreEquations, assumed: float, left: float | None) -> str:
     if left > SOLVED:
         return f"{published} With the order guessed for the channels {100 * left:.0f} % stays unexplained."
     share = (
-        "itself" if equations.is_determined else f"in {equations.rank} of its {equations.side} dimensions"
+        "itself"
+        if equations.is_determined
+        else f"in {equations.rank:,} of its {equations.side:,} dimensions"
     )
     return (
         f"{published} With the order found, the equations give the inverse core {share}: it unmorphs all "
@@ -106,7 +108,10 @@ ATTACK = Attack(
     run=run,
     source="the paper's Aug-Conv reversing attack, as described, and with the order of channels found",
     advice=(
-        "Use a key for one developer only: whoever solves it once unmorphs everything else made with it. "
-        "Use kappa = 1: with more, the core can be solved for even where features do not hold the images."
+        "Use a key for one developer only: whoever solves it once unmorphs everything else made with it."
     ),
+    helps={
+        Measure.KAPPA_ONE: "Use kappa = 1: with more, the core can be solved for even where features do "
+        "not hold the images."
+    },
 )

@@ -9,10 +9,11 @@ import numpy as np
 from mole.attacks.tools.views import Labels
 from mole.audit.scoring import Truth, correlations
 from mole.audit.subject import SCORED, Subject, pairs_wanted
-from mole.errors import MoleError
+from mole.errors import DeliveryError, MoleError
 from mole.exchange.delivery import AUGMENTED, Delivery
 from mole.exchange.manifest import Manifest
 from mole.exchange.shards import SCALES
+from mole.foreign_text import shown
 from mole.provider.keys import MorphKey
 from mole.provider.row_numbers import RowNumbers
 from mole.scheme.augmented import AugmentedLayer
@@ -27,10 +28,6 @@ DAMAGED = "{} is not as it was made, so this audit may be about something else: 
 OTHER_LAYER = (
     "The first layer given ({}) is not the one this delivery was made for ({}), so attacks by its "
     "developer were not tried."
-)
-OTHER_KEY = (
-    "The key given ({}) is not the one this delivery was made with ({}), so what attacks found could not "
-    "be compared with the truth."
 )
 NO_KEY = "No key was given, so what attacks found could not be compared with the truth."
 NO_SOURCE = "No source was given: the truth was recovered from the delivery with its key."
@@ -54,7 +51,7 @@ class Delivered:
         split: the one that is attacked.
         morphed, ids, labels: its first rows: morphed samples, (n, *input_shape), their names, and their
             classes; None where they have none.
-        rows, data_bytes: of all splits.
+        rows: of all splits.
         augmented: the augmented layer; None where none came.
         damaged: names of files that are not as they were made.
     """
@@ -65,7 +62,6 @@ class Delivered:
     ids: Sequence[str]
     labels: Labels | None
     rows: int
-    data_bytes: int
     augmented: AugmentedLayer | None
     damaged: Sequence[str]
 
@@ -77,7 +73,7 @@ class Delivered:
         labels = delivery.labels(split)
         return cls(
             delivery, split, morphed, ids, None if labels is None else labels[: len(ids)],
-            manifest.rows, manifest.data_bytes, delivery.layer(),
+            manifest.rows, delivery.layer(),
             delivery.damaged([*delivery.shard_names(split), AUGMENTED, SCALES]),
         )  # fmt: skip
 
@@ -96,9 +92,18 @@ def subject_of_delivery(
         key: its key; without it nothing can be compared with the truth.
         layer: the developer's first layer; without it the developer's attacks cannot be tried.
         truth: the source it was made from; without it the truth is recovered with the key.
+
+    Raises:
+        DeliveryError: if the key is another delivery's.
     """
     manifest, delivered = delivery.manifest, Delivered.read(delivery)
-    layer, key, foreign = _own(layer, key, manifest)
+    if key is not None and key.fingerprint != manifest.key_fingerprint:
+        raise DeliveryError(
+            f"{delivery.label} was made with key {shown(manifest.key_fingerprint)}, and this one is "
+            f"{key.fingerprint}: use that key"
+        )
+    layer, doubted = _own(layer, manifest)
+    foreign = doubted if key is not None else [*doubted, NO_KEY]
     known, doubts = (None, []) if key is None else _truth(delivered, key, layer, truth)
     return Subject(
         morphed=delivered.morphed,
@@ -111,23 +116,16 @@ def subject_of_delivery(
         facts=_facts(delivered, key),
         warnings=(*map(DAMAGED.format, delivered.damaged), *foreign, *doubts),
         rows=delivered.rows,
+        core=None if key is None else key.core,
+        sealed=delivery.is_sealed,
     )
 
 
-def _own(
-    layer: FirstLayer | None, key: MorphKey | None, manifest: Manifest
-) -> tuple[FirstLayer | None, MorphKey | None, list[str]]:
-    """The layer and the key, each unless it is another delivery's; what is wrong with them."""
-    wrong = []
-    if layer is not None and layer.fingerprint != manifest.layer_fingerprint:
-        wrong.append(OTHER_LAYER.format(layer.fingerprint, manifest.layer_fingerprint))
-        layer = None
-    if key is None:
-        wrong.append(NO_KEY)
-    elif key.fingerprint != manifest.key_fingerprint:
-        wrong.append(OTHER_KEY.format(key.fingerprint, manifest.key_fingerprint))
-        key = None
-    return layer, key, wrong
+def _own(layer: FirstLayer | None, manifest: Manifest) -> tuple[FirstLayer | None, list[str]]:
+    """The layer, unless it is another delivery's; what is wrong with it."""
+    if layer is None or layer.fingerprint == manifest.layer_fingerprint:
+        return layer, []
+    return None, [OTHER_LAYER.format(layer.fingerprint, manifest.layer_fingerprint)]
 
 
 def _truth(
@@ -178,5 +176,4 @@ def _facts(delivered: Delivered, key: MorphKey | None) -> dict[str, Any]:
         "stored as": manifest.dtype,
         "key fingerprint": manifest.key_fingerprint,
         "layer fingerprint": manifest.layer_fingerprint,
-        "data bytes": delivered.data_bytes,
     }

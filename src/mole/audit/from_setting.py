@@ -34,10 +34,11 @@ def subject_of_setting(
         layer=layer,
         augmented=augment(layer, key),
         truth=Truth(plain, layer.normalisation, order),
+        core=core,
         private=False,
         facts={
             "audited": "a setting, with images that come with the software",
-            "images": f"{len(plain)} ({images.origin})",
+            "images": f"{len(plain):,} ({images.origin})",
             "input shape": shape_text(layer.input_shape),
             "first layer": f"{layer.kind}, {layer.channels} channels",
             "kappa": kappa,

@@ -148,7 +148,7 @@ def sigma_against_recovered(
     title = "What is recovered with a matrix that is off by sigma"
     words = (
         "The paper counts an image as recovered when its relative error is at most sigma, and bounds the "
-        "chance of guessing a matrix that good. This is what such pictures look like. The bound covers "
+        "chance of guessing a matrix that good. Here is how alike such pictures are. The bound covers "
         "blind guessing only: an attack that computes need not guess."
     )
     return Plot(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mole.attacks.tools.attack import Attack, Attacker
+from mole.audit.particulars import Particulars
 from mole.audit.scoring import Score
 
 Tone = Literal["good", "warn", "bad", "none"]
@@ -47,6 +48,11 @@ class Level(StrEnum):
     def rank(self) -> int:
         """How bad it is, from 0."""
         return list(Level).index(self)
+
+    @property
+    def alarm(self) -> int:
+        """How early a reader should hear of it: what was not tested comes before what found nothing."""
+        return (Level.NOTHING_FOUND, Level.UNKNOWN, Level.LEAKS, Level.BROKEN).index(self)
 
 
 class Status(StrEnum):
@@ -141,6 +147,7 @@ class AttackReport:
         status: what came of it.
         words: what the attack says it did, or why it was not tried.
         published: what the paper promises against it, or None.
+        advice: what to do about it that was not done already; empty where it did not succeed.
         seconds: how long it took, or None.
         score: what the scorer measured, or None where nothing was compared.
         facts: what the attack itself reports.
@@ -151,6 +158,7 @@ class AttackReport:
     status: Status
     words: str
     published: str | None = None
+    advice: str = ""
     seconds: float | None = None
     score: Score | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -173,6 +181,10 @@ class Report:
     """A whole audit.
 
     Attributes:
+        headline: all of it in one sentence or two.
+        delivery: which delivery it is about, for the file; None for a setting.
+        date: when it was made, in UTC: '2026-04-01'.
+        by, receiver: who made the audit, and who is to receive the delivery; empty where nobody said.
         subject: what was audited, by name and value: rows, kappa, fingerprints, ...
         warnings: what was wrong with the audit itself: a key that does not fit, too few images, ...
         verdicts: one per attacker, the weakest attacker first.
@@ -184,6 +196,11 @@ class Report:
     """
 
     subject: Mapping[str, Any]
+    headline: str = ""
+    delivery: Particulars | None = None
+    date: str = ""
+    by: str = ""
+    receiver: str = ""
     warnings: tuple[str, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     attacks: tuple[AttackReport, ...] = ()
@@ -197,12 +214,36 @@ class Report:
         tried = f"{len(self.attacks)} attacks, {len(self.warnings)} warnings"
         return f"Report({self.title!r}, {found or 'no verdicts'}, {tried})"
 
-    def save(self, folder: str | os.PathLike[str]) -> Path:
+    @property
+    def in_order(self) -> tuple[Verdict, ...]:
+        """The verdicts as people should read them: the receiver first, then the most alarming."""
+        return tuple(
+            sorted(
+                self.verdicts,
+                key=lambda verdict: (verdict.attacker != Attacker.DEVELOPER, -verdict.level.alarm),
+            )
+        )
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        pictures: bool = True,
+        appendix: bool = True,
+        summary: bool = False,
+    ) -> Path:
         """Write audit.json and audit.html into a new folder that only its owner can read; the page's path.
+
+        Args:
+            folder: a new one.
+            pictures: whether the page shows images; without them it can go where the images cannot.
+            appendix: whether the page ends with the paper's figures.
+            summary: whether to write a page to sign as well, summary.html, which has no pictures.
 
         Raises:
             DeliveryError: if the folder exists already or cannot be written.
+            ParameterError: if a summary is wanted, and it was no delivery that was audited.
         """
         from mole.audit.write import write_report  # noqa: PLC0415  (it draws: half a second of imports)
 
-        return write_report(self, Path(folder))
+        return write_report(self, Path(folder), pictures=pictures, appendix=appendix, summary=summary)

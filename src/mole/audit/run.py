@@ -1,4 +1,4 @@
-"""Attack a delivery, or a setting, with everything there is, and say what came of it.
+"""Attack a delivery, or a setting, with every attack we know of, and say what came of it.
 
     report = audit("delivery", key=key, layer="first-layer.safetensors", truth="photos")
     report.save("audit")
@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -19,10 +20,13 @@ from mole.analysis import Figure, LayerSizes, Setting, figures_of
 from mole.attacks import ATTACKS
 from mole.attacks.tools.attack import Attack, Finding
 from mole.attacks.tools.views import MissingInputError, NotApplicableError
+from mole.audit.advice import advice_on, taken_by
 from mole.audit.costs import costs_of
 from mole.audit.from_delivery import subject_of_delivery
 from mole.audit.from_elsewhere import with_other, with_public
 from mole.audit.from_setting import subject_of_setting
+from mole.audit.headline import headline
+from mole.audit.particulars import BAD_SIGNATURE, Particulars
 from mole.audit.pictures import pictures_of
 from mole.audit.report import AttackReport, Report, Status
 from mole.audit.scoring import score
@@ -32,6 +36,7 @@ from mole.errors import MoleError, MoleWarning
 from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import Dtype
+from mole.foreign_text import shown
 from mole.progress import Progress, no_progress
 from mole.provider.keys import MorphKey
 from mole.provider.sealing import opened_with
@@ -44,6 +49,7 @@ from mole.storage.identities import Identity
 Address = str | os.PathLike[str]
 
 BUDGET = 600.0
+NOT_SIGNED_SO = "The signature in this delivery does not belong to it: get it again, or sign it anew."
 TITLES = {True: "What this delivery gives away", False: "What this setting would give away"}
 # The published figure about each attack; the paper does not know the others.
 PUBLISHED = {
@@ -64,11 +70,13 @@ def audit(
     public: Source | Address | None = None,
     other: Delivery | Address | None = None,
     identity: Identity | None = None,
+    by: str = "",
+    receiver: str = "",
     budget: float = BUDGET,
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> Report:
-    """Attack a delivery. Whatever is wrong with what you give is warned of before any attack begins.
+    """Attack a delivery. Whatever is wrong with what you give is said before any attack begins.
 
     Args:
         delivery: a delivery, or its address.
@@ -79,9 +87,14 @@ def audit(
             help where the delivery has labels.
         other: another delivery, or requests, under the same key, or its address.
         identity: what opens a sealed delivery, where its key is not given.
-        budget: seconds after which no further attack begins.
-        seed: of what attacks draw at random.
+        by: who makes this audit: a name for the page.
+        receiver: who is to receive the delivery: a name for the page.
+        budget: seconds after which no further attack begins; one that has begun is not cut off.
+        seed: what the attacks' random numbers follow from.
         progress: called with the attacks done and the attacks to do.
+
+    Raises:
+        DeliveryError: if the key is another delivery's.
     """
     opened = opened_with(delivery, key, identity)
     subject = subject_of_delivery(
@@ -94,9 +107,13 @@ def audit(
         subject = with_public(subject, opened.manifest, open_source(public))
     if other is not None:
         subject = with_other(subject, opened, opened_with(other, key, identity), key)
+    particulars = Particulars.of(opened)
+    if particulars.signature == BAD_SIGNATURE:
+        subject = replace(subject, warnings=(*subject.warnings, NOT_SIGNED_SO))
     for warning in subject.warnings:
         warnings.warn(warning, MoleWarning, stacklevel=3)  # past `mole.audit(...)`, which calls this
-    return audit_subject(subject, budget=budget, seed=seed, progress=progress)
+    report = audit_subject(subject, budget=budget, seed=seed, progress=progress)
+    return replace(report, delivery=particulars, by=shown(by), receiver=shown(receiver))
 
 
 def audit_setting(
@@ -105,6 +122,7 @@ def audit_setting(
     kappa: int = 1,
     core: CoreKind = "orthogonal",
     dtype: Dtype = "float32",
+    by: str = "",
     budget: float = BUDGET,
     seed: int = 0,
     progress: Progress = no_progress,
@@ -116,12 +134,13 @@ def audit_setting(
         kappa: how often the core repeats.
         core: which kind of core.
         dtype: how morphed values would be stored.
-        budget: seconds after which no further attack begins.
-        seed: of what attacks draw at random.
+        by: who makes this audit: a name for the page.
+        budget: seconds after which no further attack begins; one that has begun is not cut off.
+        seed: what the attacks' random numbers follow from.
         progress: called with the attacks done and the attacks to do.
     """
     subject = subject_of_setting(load_first_layer(layer), kappa=kappa, core=core, dtype=dtype)
-    return audit_subject(subject, budget=budget, seed=seed, progress=progress)
+    return replace(audit_subject(subject, budget=budget, seed=seed, progress=progress), by=shown(by))
 
 
 def audit_subject(
@@ -136,11 +155,21 @@ def audit_subject(
     figures = _figures(subject)
     bounds, costs = published_bounds(figures), costs_of(subject, figures)
     tried = _try_all(subject, attacks, budget=budget, seed=seed, progress=progress)
-    reports = tuple(judged(replace(one, published=bounds.get(one.attack.name))) for one in tried)
+    judgements = [judged(replace(one, published=bounds.get(one.attack.name))) for one in tried]
+    taken = taken_by(subject, judgements)
+    reports = tuple(
+        replace(one, advice=advice_on([one.attack], taken))
+        if one.status in (Status.SUCCEEDED, Status.PARTLY)
+        else one
+        for one in judgements
+    )
+    verdicts = verdicts_of(reports, Tried.of(subject), taken)
     return Report(
         subject=subject.facts,
+        headline=headline(verdicts, "delivery" if subject.private else "setting", sealed=subject.sealed),
+        date=datetime.now(UTC).date().isoformat(),
         warnings=(*subject.warnings, *_too_few(subject)),
-        verdicts=verdicts_of(reports, Tried.of(subject)),
+        verdicts=verdicts,
         attacks=reports,
         costs=costs,
         version=__version__,

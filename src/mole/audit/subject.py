@@ -42,6 +42,8 @@ class Subject:
         facts: what to say about it: rows, fingerprints, ...
         warnings: what was wrong with what the audit was given.
         rows: how many rows there are in all; None if all are in `morphed`.
+        core: which kind of core morphed them; None where only the key could tell.
+        sealed: whether they lie encrypted for their receiver.
         private: whether the images are the provider's own, rather than ones that anybody may see.
     """
 
@@ -59,6 +61,8 @@ class Subject:
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     rows: int | None = None
+    core: str | None = None
+    sealed: bool = False
     private: bool = True
 
     def __post_init__(self) -> None:

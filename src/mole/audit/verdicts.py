@@ -5,14 +5,16 @@ to its own original than to any other, and looks like it; as partly seen if atta
 chance. Correlation alone says little: the mean of public images correlates with all others of their kind.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from mole.attacks.tools.attack import Attacker
+from mole.attacks.tools.attack import Attacker, Measure
+from mole.audit.advice import advice_on, advice_without_findings
 from mole.audit.report import AttackReport, Level, Status, Verdict
 from mole.audit.scoring import Score
 from mole.audit.subject import Subject
-from mole.audit.wording import duration
+from mole.audit.wording import duration, matches
 from mole.scheme.shapes import block_size
 
 REBUILT_CORRELATION, REBUILT_SHARE, PICKED_OUT = 0.8, 0.5, 0.9
@@ -20,10 +22,6 @@ SEEN_MAP, SEEN_COMPONENT, SEEN_NEIGHBOURS = 0.6, 0.5, 0.5
 SEEN_LINKS, SEEN_MEMBERSHIP = 0.5, 0.75
 TIMES_CHANCE, FEWEST_MATCHES = 5, 0.05
 AT_LEAST = "can do at least the same: "
-NOTHING_TO_DO = (
-    "What was tried calls for no change; others may try more. Who must not see images should get none: "
-    "encrypt the delivery for its developer."
-)
 NO_PUBLIC = "give public images of the same kind to try them"
 
 
@@ -40,9 +38,8 @@ def status_of(score: Score) -> Status:
     matched, correlation = score.reidentified or 0.0, score.correlation or 0.0
     if matched >= REBUILT_SHARE and correlation >= REBUILT_CORRELATION:
         return Status.SUCCEEDED
-    better_than_chance = matched >= max(TIMES_CHANCE / max(score.among or 1, 1), FEWEST_MATCHES)
     signs = (
-        better_than_chance and score.among is not None and score.among > 1,
+        is_better_than_luck(score),
         (score.best_map or 0.0) >= SEEN_MAP,
         max(score.components or (0.0,)) >= SEEN_COMPONENT,
         (score.neighbours or 0.0) >= SEEN_NEIGHBOURS,
@@ -50,6 +47,13 @@ def status_of(score: Score) -> Status:
         (score.membership or 0.0) >= SEEN_MEMBERSHIP,
     )
     return Status.PARTLY if any(signs) else Status.FAILED
+
+
+def is_better_than_luck(score: Score) -> bool:
+    """Whether clearly more images were matched with their originals than luck would match."""
+    if score.among is None or score.among <= 1:
+        return False
+    return (score.reidentified or 0.0) >= max(TIMES_CHANCE / score.among, FEWEST_MATCHES)
 
 
 def judged(attack: AttackReport) -> AttackReport:
@@ -93,12 +97,20 @@ class Tried:
         return f"{images} against a core of side q = {self.side:,}, and {public}"
 
 
-def verdicts_of(attacks: Sequence[AttackReport], tried: Tried) -> tuple[Verdict, ...]:
-    """A verdict on each attacker, the weakest first; the strong can do what the weak can."""
+def verdicts_of(
+    attacks: Sequence[AttackReport], tried: Tried, taken: AbstractSet[Measure] = frozenset()
+) -> tuple[Verdict, ...]:
+    """A verdict on each attacker, the weakest first; the strong can do what the weak can.
+
+    Args:
+        attacks: what came of them, judged.
+        tried: what they were given.
+        taken: measures that the provider took already.
+    """
     verdicts: list[Verdict] = []
     for attacker in Attacker:
         own = [one for one in attacks if one.attack.attacker == attacker]
-        verdict = _verdict(attacker, own, tried)
+        verdict = _verdict(attacker, own, tried, taken)
         weaker = verdicts[-1] if verdicts else verdict
         if weaker.level.rank > max(verdict.level.rank, Level.NOTHING_FOUND.rank):
             same = f"{AT_LEAST}{weaker.sentence.removeprefix(AT_LEAST)}"
@@ -107,20 +119,27 @@ def verdicts_of(attacks: Sequence[AttackReport], tried: Tried) -> tuple[Verdict,
     return tuple(verdicts)
 
 
-def _verdict(attacker: Attacker, attacks: Sequence[AttackReport], given: Tried) -> Verdict:
+def _verdict(
+    attacker: Attacker, attacks: Sequence[AttackReport], given: Tried, taken: AbstractSet[Measure]
+) -> Verdict:
     tried = [one for one in attacks if one.status.level != Level.UNKNOWN and _score(one) != Score()]
     untried = [one for one in attacks if one.status in (Status.NOT_TRIED, Status.GAVE_UP)]
     missing = _missing(untried, given)
     if not tried:
         return Verdict(attacker, Level.UNKNOWN, f"was not tested: {_why(attacks)}", "")
-    best = max(tried, key=_success)
+    best = max(tried, key=success)
     level = _level(best)
     if level == Level.NOTHING_FOUND:  # the one with most images to mix up says most
         best = max(tried, key=lambda one: _score(one).among or 0)
         level = Level.UNKNOWN if untried else level
-        return Verdict(attacker, level, f"{_got_nowhere(best, tried, given)}{missing}", NOTHING_TO_DO)
-    more = "" if level == Level.BROKEN else missing
-    return Verdict(attacker, level, f"{_sentence(best)}{more}", best.attack.advice)
+        advice = advice_without_findings(taken, untried=bool(untried), public=given.public > 0)
+        return Verdict(attacker, level, f"{_got_nowhere(best, tried, given)}{missing}", advice)
+    if level == Level.BROKEN or (_score(best).reidentified or 0.0) >= REBUILT_SHARE:
+        more = "" if level == Level.BROKEN else missing
+        return Verdict(attacker, level, f"{_sentence(best)}{more}", advice_on([best.attack], taken))
+    leaking = sorted((one for one in tried if _level(one) == level), key=success, reverse=True)
+    advice = advice_on([one.attack for one in leaking], taken)
+    return Verdict(attacker, level, f"{_leaks(leaking)}{missing}", advice)
 
 
 def _missing(untried: Sequence[AttackReport], given: Tried) -> str:
@@ -157,44 +176,59 @@ def _level(attack: AttackReport) -> Level:
     return Level.BROKEN if attack.status == Status.PARTLY and picked_out else attack.status.level
 
 
-def _success(attack: AttackReport) -> tuple[int, float, float]:
+def success(attack: AttackReport) -> tuple[int, float, float]:
+    """How far an attack came, to compare it with others: the more, the larger."""
     score = _score(attack)
-    return _level(attack).rank, score.reidentified or 0.0, score.correlation or 0.0
+    return _level(attack).rank, round(score.reidentified or 0.0, 2), round(score.correlation or 0.0, 2)
 
 
 def _sentence(best: AttackReport) -> str:
-    """What an attacker can do whose best attack was at least partly successful."""
+    """What an attacker can do whose best attack rebuilt images."""
     matched, seconds = _score(best).reidentified or 0.0, f"in {duration(best.seconds or 0)}"
     if best.status == Status.SUCCEEDED:
         whole = "every image" if matched == 1 else f"{100 * matched:.0f} of 100 images"
         return f"recovers {whole}, {seconds} ({best.attack.title})"
-    if matched >= REBUILT_SHARE:
-        told = f"{100 * matched:.0f} of 100 images can be told apart"
-        return f"rebuilds rough images, {seconds}: {told} ({best.attack.title})"
-    return f"learns something of the images, {seconds}: {_learned(best)}"
+    told = f"{100 * matched:.0f} of 100 images can be told apart"
+    return f"rebuilds rough images, {seconds}: {told} ({best.attack.title})"
 
 
 def _got_nowhere(best: AttackReport, tried: Sequence[AttackReport], given: Tried) -> str:
     matched, among = _score(best).reidentified or 0.0, _score(best).among
-    chance = (
-        f" ({100 * matched:.1f} % of {among} were matched; chance is {100 / among:.1f} %)" if among else ""
-    )
-    return f"no attack we tried recognised images: {_attacks(tried)}, on {given}{chance}"
+    told = f" (matched with their originals: {matches(matched, among)})" if among else ""
+    return f"no attack we tried recognised images: {_attacks(tried)}, on {given}{told}"
 
 
-def _learned(attack: AttackReport) -> str:
-    score, title = _score(attack), attack.attack.title
+def _leaks(leaking: Sequence[AttackReport]) -> str:
+    """Everything that attacks learned, each thing once and from the attack that learned most of it."""
+    told: dict[str, str] = {}
+    for one in leaking:
+        for what, words in _learned(_score(one)):
+            told.setdefault(what, f"{words} ({one.attack.title})")
+    longest = max(one.seconds or 0 for one in leaking)
+    return f"learns something of the images, in {duration(longest)}: {'; '.join(told.values())}"
+
+
+def _learned(score: Score) -> Iterator[tuple[str, str]]:
+    """What a score shows short of images, by a name for each kind of it."""
     if (score.best_map or 0.0) >= SEEN_MAP:
-        return f"pictures that resemble them (correlation {score.best_map:.2f}; {title})"
+        yield "map", f"pictures that resemble them, with a correlation of {score.best_map:.2f}"
     known = sum(value >= SEEN_COMPONENT for value in score.components or ())
     if known:
-        return f"{known} coarse features such as brightness and layout ({title})"
+        features = "1 coarse feature" if known == 1 else f"{known} coarse features"
+        yield "components", f"{features} such as brightness and layout"
     if (score.neighbours or 0.0) >= SEEN_NEIGHBOURS:
-        return f"which images are alike, {100 * (score.neighbours or 0.0):.0f} of 100 times ({title})"
+        yield (
+            "neighbours",
+            f"which images are alike, right {100 * (score.neighbours or 0.0):.0f} of 100 times",
+        )
     if (score.linked or 0.0) >= SEEN_LINKS:
-        count, linked = score.linkable or 0, score.linked or 0.0
-        return f"which rows stand elsewhere as well, {linked:.0%} of {count} ({title})"
+        count = score.linkable or 0
+        yield (
+            "linked",
+            f"which rows stand elsewhere as well, {round((score.linked or 0) * count):,} of {count:,}",
+        )
     if (score.membership or 0.0) >= SEEN_MEMBERSHIP:
-        told = f"{100 * (score.membership or 0.0):.0f} of 100 times"
-        return f"whether an image is among them: {told} it is told from one that is not ({title})"
-    return f"{100 * (score.reidentified or 0.0):.0f} of 100 can be told apart ({title})"
+        right = f"{100 * (score.membership or 0.0):.0f} of 100 times"
+        yield "membership", f"whether an image is among them: right {right}, where luck gives 50"
+    if is_better_than_luck(score):
+        yield "matched", f"which image is which, {matches(score.reidentified or 0.0, score.among or 1)}"

@@ -10,6 +10,8 @@ from mole.audit.report import AttackReport
 from mole.audit.scoring import Score
 
 SHOWN_AT_MOST = 10  # numbers of a list; the rest are in audit.json
+MANY = 1000  # from here on a number is written whole, in groups of three digits
+LUCK = 4  # images matched by luck: one is to be expected, and more than this in 1 of 250 cases
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,19 @@ def share(value: float) -> str:
     if 99 < percent < 100:
         return f"{min(percent, 99.99):.2f}\u00a0%"
     return f"{max(percent, 0.01) if percent > 0 else percent:.3g}\u00a0%"
+
+
+def matches(rate: float, among: int) -> str:
+    """How many images were matched with their originals, beside what luck gives.
+
+    >>> matches(3 / 256, 256), matches(12 / 256, 256), matches(1.0, 256)
+    ('3 of 256, no more than luck gives', '12 of 256, where luck gives about 1', '256 of 256')
+    """
+    count = round(rate * among)
+    if count == among:
+        return f"{count:,} of {among:,}"
+    beside = "no more than luck gives" if count <= LUCK else "where luck gives about 1"
+    return f"{count:,} of {among:,}, {beside}"
 
 
 def duration(seconds: float) -> str:
@@ -58,8 +73,8 @@ def _many(count: str, unit: str) -> str:
 def plainly(value: Any) -> str:
     """Any value that an attack reports, or that says what was audited.
 
-    >>> plainly(True), plainly(3072), plainly(0.123456), plainly(None), plainly([1, 2.5])
-    ('yes', '3,072', '0.1235', 'none', '1, 2.5')
+    >>> plainly(True), plainly(3072), plainly(0.123456), plainly(None), plainly([1, 2.5]), plainly(-65536.5)
+    ('yes', '3,072', '0.1235', 'none', '1, 2.5', '-65,536')
     """
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
@@ -68,7 +83,7 @@ def plainly(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:,.0f}" if abs(value) >= MANY else f"{value:.4g}"
     if isinstance(value, Mapping):
         return ", ".join(f"{name}: {plainly(item)}" for name, item in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
@@ -156,11 +171,17 @@ def measured(attack: AttackReport) -> list[Measured]:
 
 
 def _reidentified(rate: float, among: int | None) -> Measured:
-    meaning = "Rebuilt images that are more like their own original than like any other."
-    if not among:
-        return Measured("Re-identified", share(rate), meaning)
-    value = f"{round(rate * among):,} of {among:,} ({share(rate)})"
-    return Measured("Re-identified", value, f"{meaning} Blind guessing gives 1 in {among:,}.")
+    meaning = (
+        "Rebuilt images that are more like their own original than like any other. Who guesses blindly "
+        "gets about one right, however many there are."
+    )
+    return Measured("Re-identified", matches(rate, among) if among else share(rate), meaning)
+
+
+def glossary(attacks: Sequence[AttackReport]) -> list[Measured]:
+    """Each figure that these attacks have, once, with what it means."""
+    every = {figure.name: figure for attack in attacks for figure in measured(attack)}
+    return list(every.values())
 
 
 def in_short(attack: AttackReport) -> str:

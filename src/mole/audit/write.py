@@ -1,25 +1,22 @@
-"""A report as files: `audit.json` for machines, described in docs/format.md, and `audit.html` for people.
+"""A report as files: `audit.json` for machines, described in docs/format.md, and pages for people.
 
-The page needs no network and no scripts, nothing but the file itself.
+`audit.html` has everything, and `summary.html` is one sheet of paper to sign.
 """
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
-from mole.attacks.tools.attack import Attacker
+from mole.audit.page import render
 from mole.audit.paper_figures import paper_figures
-from mole.audit.report import AttackReport, Picture, Plot, Report, Status, Verdict
+from mole.audit.report import AttackReport, Plot, Report, Verdict
 from mole.audit.scoring import Score
-from mole.audit.wording import in_short, measured, plainly
+from mole.audit.summary import render_summary
 from mole.errors import DeliveryError
 from mole.storage.atomic import new_folder, reason_of
 
@@ -27,12 +24,26 @@ FORMAT, VERSION = "mole-audit", 1
 DIGITS = 6  # significant: what a measurement holds, and few enough to compare two audits by eye
 
 
-def write_report(report: Report, folder: Path) -> Path:
-    """Write a report and the paper's figures into a new folder, for its owner alone; the page's path."""
+def write_report(
+    report: Report, folder: Path, *, pictures: bool = True, appendix: bool = True, summary: bool = False
+) -> Path:
+    """Write a report into a new folder, for its owner alone; the page's path.
+
+    Args:
+        report: what was found.
+        folder: a new one.
+        pictures: whether anything shows an image.
+        appendix: whether the paper's figures follow.
+        summary: whether a page to sign is written as well.
+    """
     if folder.exists() or folder.is_symlink():
         raise DeliveryError(f"{folder} exists already: choose another name")
-    plots = paper_figures()
+    plots = paper_figures() if appendix else ()
+    if not pictures:
+        report, plots = without_pictures(report), tuple(replace(plot, pictures=()) for plot in plots)
     contents = {"audit.json": to_json(report, plots), "audit.html": render(report, plots)}
+    if summary:
+        contents["summary.html"] = render_summary(report)
     try:
         with new_folder(folder) as temporary:
             for name, text in contents.items():
@@ -40,6 +51,11 @@ def write_report(report: Report, folder: Path) -> Path:
     except OSError as error:
         raise DeliveryError(f"{folder} cannot be written: {reason_of(error)}") from None
     return folder / "audit.html"
+
+
+def without_pictures(report: Report) -> Report:
+    """The same report, of which no page can show an image."""
+    return replace(report, attacks=tuple(replace(attack, pictures=()) for attack in report.attacks))
 
 
 def to_json(report: Report, plots: Sequence[Plot] = ()) -> str:
@@ -53,6 +69,11 @@ def to_json(report: Report, plots: Sequence[Plot] = ()) -> str:
         "version": VERSION,
         "mole_version": report.version,
         "title": report.title,
+        "date": report.date,
+        "by": report.by,
+        "receiver": report.receiver,
+        "headline": report.headline,
+        "delivery": None if report.delivery is None else asdict(report.delivery),
         "subject": _plain(report.subject),
         "warnings": list(report.warnings),
         "verdicts": [_verdict(verdict) for verdict in report.verdicts],
@@ -80,7 +101,7 @@ def _attack(report: AttackReport) -> dict[str, Any]:
         "title": attack.title,
         "attacker": attack.attacker.value,
         "source": attack.source,
-        "advice": attack.advice,
+        "advice": report.advice,
         "status": report.status.value,
         "words": report.words,
         "published": report.published,
@@ -124,71 +145,3 @@ def _plain(value: Any) -> Any:
     raise TypeError(
         f"a {type(value).__name__} has no place in audit.json: turn it into numbers or text first"
     )
-
-
-@dataclass(frozen=True)
-class Group:
-    """The attacks of one attacker, those that ran first; and the verdict on it, if there is one."""
-
-    number: int
-    attacker: Attacker
-    verdict: Verdict | None
-    tried: tuple[AttackReport, ...]
-    untried: tuple[AttackReport, ...]
-
-
-def render(report: Report, plots: Sequence[Plot] = ()) -> str:
-    """The page as HTML: save it, open it, print it, hand it on.
-
-    >>> page = render(Report(subject={}, warnings=("too few images",)))
-    >>> "too few images" in page, "<script" in page
-    (True, False)
-
-    Args:
-        report: what was found.
-        plots: figures to show below it.
-    """
-    environment = Environment(
-        loader=PackageLoader("mole", "audit"), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    environment.filters.update(
-        png=_address, plainly=plainly, measured=measured, in_short=in_short, drawing=_drawing
-    )
-    template = environment.get_template("page.html.j2")
-    return template.render(report=report, groups=groups(report), plots=plots)
-
-
-def groups(report: Report) -> list[Group]:
-    """Attacks by attacker, in the order of the verdicts; attackers without a verdict come last."""
-    verdicts = {verdict.attacker: verdict for verdict in report.verdicts}
-    attackers = dict.fromkeys([*verdicts, *(one.attack.attacker for one in report.attacks)])
-    return [
-        Group(
-            number,
-            attacker,
-            verdicts.get(attacker),
-            _of(report.attacks, attacker, tried=True),
-            _of(report.attacks, attacker, tried=False),
-        )
-        for number, attacker in enumerate(attackers, start=1)
-    ]
-
-
-def _of(attacks: Sequence[AttackReport], attacker: Attacker, *, tried: bool) -> tuple[AttackReport, ...]:
-    return tuple(
-        one
-        for one in attacks
-        if one.attack.attacker == attacker
-        and (one.status in (Status.NOT_APPLICABLE, Status.NOT_TRIED)) is not tried
-    )
-
-
-def _address(picture: Picture) -> str:
-    """A picture as an address that holds the picture itself."""
-    return "data:image/png;base64," + base64.b64encode(picture.png).decode()
-
-
-def _drawing(plot: Plot) -> Markup:
-    """A plot's drawing, which goes into the page as it is."""
-    return Markup(plot.svg)  # noqa: S704  (`line_plot` drew it, and escapes the words in it)

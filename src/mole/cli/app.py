@@ -73,8 +73,8 @@ COMMANDS = {
     "audit": Entry(
         PROVIDER,
         "audit",
-        "Attack a delivery with everything there is; write audit.json and a page to read, audit.html.",
-        f"delivery {KEY} {LAYER} --truth photos --out audit",
+        "Attack a delivery as others might; write audit.json and a page to read, audit.html.",
+        f"delivery {KEY} {LAYER} --truth photos --public similar-photos --out audit",
     ),
     "export-layer": Entry(
         DEVELOPER,

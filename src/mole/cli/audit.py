@@ -1,7 +1,7 @@
 """`mole audit`: attack a delivery, or a setting, and write down what it hides and what it does not."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -9,6 +9,7 @@ from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption, Q
 from mole.cli.terminal import (
     CallError,
     check_folder,
+    complain,
     progress_bar,
     say,
     secrets_for,
@@ -23,6 +24,9 @@ from mole.provider.keys import MorphKey
 from mole.provider.sealing import look_at, opened_with
 from mole.scheme.morphing import CoreKind
 from mole.sources.opening import open_source
+
+FailOn = Literal["broken", "leaks"]
+REACHED, NOT_TESTED = 3, 4  # exit codes of --fail-on
 
 
 def audit(
@@ -48,25 +52,51 @@ def audit(
         Dtype | None, typer.Option(help="For a setting: how values are stored; float32 by default.")
     ] = None,
     budget: Annotated[
-        float, typer.Option(help="Seconds after which no further attack begins.", min=1)
+        float,
+        typer.Option(
+            help="Seconds after which no further attack begins; one that has begun is not cut off.", min=1
+        ),
     ] = 600.0,
-    seed: Annotated[int, typer.Option(help="Of what attacks draw at random.", min=0, max=2**63 - 1)] = 0,
+    seed: Annotated[
+        int, typer.Option(help="What the attacks' random numbers follow from.", min=0, max=2**63 - 1)
+    ] = 0,
     out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the report.")] = Path("audit"),
+    by: Annotated[str, typer.Option(help="Who makes this audit: a name for the page.")] = "",
+    receiver: Annotated[str, typer.Option(help="Who gets the delivery: a name for the page.")] = "",
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Write one sheet to sign as well, summary.html.")
+    ] = False,
+    no_pictures: Annotated[
+        bool, typer.Option("--no-pictures", help="Show no image anywhere: for a page to hand on.")
+    ] = False,
+    no_appendix: Annotated[
+        bool, typer.Option("--no-appendix", help="Leave out the figures of the paper.")
+    ] = False,
+    fail_on: Annotated[
+        FailOn | None,
+        typer.Option(
+            help="Exit with 3 if an attacker came that far, and with 4 if one was not tested in full. The "
+            "page is written all the same."
+        ),
+    ] = None,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Attack a delivery with everything there is; write audit.json and a page to read, audit.html.
+    """Attack a delivery as others might; write audit.json and a page to read, audit.html.
 
-    Nothing leaves your machine. The page shows some of your images: keep it as carefully as them. Without a
-    delivery it says what a setting would give away, with images that come with the software.
+    Nothing leaves your machine. The page shows some of your images, unless --no-pictures is given: keep it
+    as private as them. Without a delivery it says what a setting would give away, with images that come
+    with the software.
     """
     from mole.audit import run  # noqa: PLC0415  (an extra)
 
-    if delivery is None and any(option is not None for option in (key, truth, public, other)):
+    of_delivery = (key, truth, public, other, receiver or None, summary or None)
+    if delivery is None and any(option is not None for option in of_delivery):
         raise CallError(
-            "--key, --truth, --public and --other belong to a delivery: name it, or leave them out"
+            "--key, --truth, --public, --other, --receiver and --summary belong to a delivery: name it, or "
+            "leave them out"
         )
     if delivery is not None and any(option is not None for option in (kappa, core, dtype)):
         raise CallError("--kappa, --core and --dtype are for a setting: leave them out, or the delivery")
@@ -88,21 +118,39 @@ def audit(
             found = opened_with(delivery, opened, identity)
             report = run.audit(
                 found, key=opened, layer=first, truth=original, public=public, other=other,
-                identity=identity, budget=budget, seed=seed, progress=progress,
+                identity=identity, by=by, receiver=receiver, budget=budget, seed=seed, progress=progress,
             )  # fmt: skip
         elif layer is not None:
             report = run.audit_setting(
                 layer, kappa=kappa or 1, core=core or "orthogonal",
-                dtype=dtype or "float32", budget=budget, seed=seed, progress=progress,
+                dtype=dtype or "float32", by=by, budget=budget, seed=seed, progress=progress,
             )  # fmt: skip
-        page = report.save(out)
-    for verdict in report.verdicts:
+        page = report.save(out, pictures=not no_pictures, appendix=not no_appendix, summary=summary)
+    say(report.headline, quiet=quiet)
+    for verdict in report.in_order:
         say(f"{verdict.who}: {verdict.sentence}.", quiet=quiet)
     show(
         {
             "page": str(page),
+            **({"summary": str(page.with_name("summary.html"))} if summary else {}),
+            "headline": report.headline,
             "verdicts": {verdict.attacker.value: verdict.level.value for verdict in report.verdicts},
             "attacks": {found.attack.name: found.status.value for found in report.attacks},
         },
         as_json=as_json,
     )
+    if fail_on is not None:
+        _fail_on(fail_on, {verdict.attacker.label: verdict.level.value for verdict in report.verdicts})
+
+
+def _fail_on(worst: FailOn, levels: dict[str, str]) -> None:
+    """End with a code that tells whether an attacker came that far, or whether nobody knows."""
+    severe = get_args(FailOn)[: get_args(FailOn).index(worst) + 1]
+    reached = [who for who, level in levels.items() if level in severe]
+    if reached:
+        complain(f"--fail-on {worst}: reached by {', '.join(reached)}")
+        raise typer.Exit(REACHED)
+    untested = [who for who, level in levels.items() if level == "not tested"]
+    if untested:
+        complain(f"--fail-on {worst}: not known, because {', '.join(untested)} could not be tested in full")
+        raise typer.Exit(NOT_TESTED)

@@ -92,6 +92,17 @@ class Finding:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+class Measure(StrEnum):
+    """What a provider may have done against an attack already: nobody is advised to do it again."""
+
+    WHITENED = "a whitened core with kappa = 1"
+    KAPPA_ONE = "kappa = 1"
+    MANY_CHANNELS = "a first layer of 16 channels or more"
+    NO_DUPLICATES = "no image twice"
+    NO_LABELS = "no labels"
+    SEALED = "sealed for its receiver"
+
+
 @dataclass(frozen=True)
 class Attack:
     """An attack, who can try it, and what to do about it.
@@ -103,7 +114,8 @@ class Attack:
         view: the type of view it needs.
         run: the attack; it may draw from the generator, and from nothing else.
         source: where it comes from: the paper, or this project.
-        advice: what to do about it, in one sentence.
+        advice: what to do about it, whatever was done already; may be empty where `helps` is not.
+        helps: what else to do about it, by the measure that it asks for.
     """
 
     name: str
@@ -113,3 +125,4 @@ class Attack:
     run: Callable[[Any, np.random.Generator], Finding]
     source: str
     advice: str
+    helps: Mapping[Measure, str] = field(default_factory=dict)

@@ -1,0 +1,47 @@
+"""One sentence that sums up, derived from verdicts: it alarms where they do, and never promises."""
+
+import pytest
+
+from mole.attacks.tools.attack import Attacker
+from mole.audit.headline import headline
+from mole.audit.report import Level, Verdict
+
+UNKNOWN, NOTHING, LEAKS, BROKEN = Level
+
+
+def told(outsider, thief, developer, injector, **how):
+    levels = zip(Attacker, (outsider, thief, developer, injector), strict=True)
+    return headline([Verdict(attacker, level, "", "") for attacker, level in levels], **how)
+
+
+@pytest.mark.parametrize(
+    ("levels", "words"),
+    [
+        ((LEAKS, LEAKS, BROKEN, BROKEN), "like the images: its receiver can get them back."),
+        ((LEAKS, BROKEN, BROKEN, BROKEN), "get them back, and so can a stranger who gets the whole of it."),
+        ((BROKEN, BROKEN, BROKEN, BROKEN), "so can a stranger who gets only the morphed files."),
+        ((NOTHING, NOTHING, NOTHING, BROKEN), "a receiver who knows some of them can get the others back."),
+        ((LEAKS, LEAKS, LEAKS, LEAKS), "gives something of the images away: its receiver learns it."),
+        (
+            (NOTHING, UNKNOWN, UNKNOWN, UNKNOWN),
+            "until more is known: what its receiver can do was not tested.",
+        ),
+        ((NOTHING, NOTHING, NOTHING, NOTHING), "No attack we tried got at the images, which is no promise"),
+        ((UNKNOWN, NOTHING, NOTHING, NOTHING), "Not tested in full: the outsider."),
+    ],
+)
+def test_the_sentence_follows_from_the_verdicts(levels, words):
+    assert words in told(*levels)
+    assert told(*levels).startswith("Treat") is (BROKEN in levels or levels[2] == UNKNOWN)
+
+
+def test_what_is_sealed_gives_strangers_nothing_in_the_clear():
+    sealed = told(LEAKS, BROKEN, BROKEN, BROKEN, sealed=True)
+    assert sealed.endswith("and so could a stranger who got the whole of it in the clear.")
+
+
+def test_a_setting_is_called_one_and_nothing_at_all_is_no_comfort():
+    assert told(LEAKS, LEAKS, BROKEN, BROKEN, what="setting").startswith(
+        "Treat this setting like the images"
+    )
+    assert "was not tested" in headline([])

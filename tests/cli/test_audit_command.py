@@ -1,0 +1,116 @@
+"""`mole audit` as a privacy officer calls it: what it writes, what it says, and how it ends."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyrage
+import pytest
+import typer
+
+import mole
+from command import call, files_in
+from deliveries import make_key, make_layer, write_npz
+from mole.cli.audit import _fail_on
+from mole.provider.deliver import deliver
+
+IDENTITY = pyrage.x25519.Identity.generate()
+KEY = ["--key", "my.key", "--identity", "identity.txt"]
+KNOWN = [
+    *KEY,
+    "--layer",
+    "layer.safetensors",
+    "--truth",
+    "data.npz",
+    "--public",
+    "public.npz",
+    "--no-appendix",
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """A delivery of small images, and what its provider has."""
+    folder = tmp_path_factory.mktemp("place")
+    write_npz(folder / "data.npz", train=60, test=0)
+    np.savez(
+        folder / "public.npz", x_train=np.load(write_npz(folder / "p.npz", train=80, seed=9))["x_train"]
+    )
+    mole.save(make_layer(), folder / "layer.safetensors")
+    (folder / "identity.txt").write_text(f"{IDENTITY}\n")
+    for number, name in enumerate(("my.key", "other.key")):
+        make_key(number).save(folder / name, recipients=[str(IDENTITY.to_public())])
+    deliver(folder / "data.npz", make_layer(), make_key(0), folder / "delivery")
+    return folder
+
+
+def test_everything_at_once(place, tmp_path):
+    out = tmp_path / "audit"
+    names = ["--by", "A. Officer", "--receiver", "Model Makers Ltd"]
+    more = ["--summary", "--no-pictures", "--fail-on", "leaks", "--json", "--out", out]
+    done = call("audit", "delivery", *KNOWN, *names, *more, cwd=place)
+    assert done.returncode == 3
+    told = json.loads(done.stdout)
+    assert (told["page"], told["summary"]) == (str(out / "audit.html"), str(out / "summary.html"))
+    lines = done.stderr.splitlines()
+    assert lines[0] == told["headline"]
+    assert lines[0].startswith("Treat this delivery like the images: its receiver can get them back")
+    assert lines[1].startswith("A curious developer: the receiver")
+    assert lines[-1].startswith("mole: --fail-on leaks: reached by ")
+    assert "the curious developer" in lines[-1]
+    assert files_in(out) == {"audit.html", "audit.json", "summary.html"}
+    for name in files_in(out):
+        text = (out / name).read_text()
+        assert "A. Officer" in text
+        assert "Model Makers Ltd" in text
+        assert "data:image" not in text
+        assert (out / name).stat().st_mode & 0o077 == 0
+    assert json.loads((out / "audit.json").read_text())["plots"] == []
+
+
+def test_what_nobody_could_test_is_no_pass(place, tmp_path):
+    out = tmp_path / "audit"
+    done = call("audit", "delivery", "--no-appendix", "--fail-on", "broken", "--out", out, "-q", cwd=place)
+    assert done.returncode == 4
+    assert "mole: --fail-on broken: not known" in done.stderr
+    assert (out / "audit.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("worst", "levels", "code"),
+    [
+        ("broken", ["nothing found", "leaks", "leaks", "leaks"], 0),
+        ("leaks", ["nothing found"] * 4, 0),
+        ("leaks", ["nothing found", "nothing found", "leaks", "leaks"], 3),
+        ("leaks", ["not tested", "broken", "nothing found", "nothing found"], 3),
+        ("broken", ["leaks", "leaks", "broken", "not tested"], 3),
+        ("leaks", ["nothing found", "not tested", "nothing found", "nothing found"], 4),
+        ("broken", ["leaks", "not tested", "leaks", "leaks"], 4),
+    ],
+)
+def test_exit_codes(worst, levels, code):
+    named = dict(zip("abcd", levels, strict=True))
+    if not code:
+        return _fail_on(worst, named)
+    with pytest.raises(typer.Exit) as stop:
+        _fail_on(worst, named)
+    assert stop.value.exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["delivery", "--key", "other.key", *KEY[2:]], 1, "delivery was made with key"),
+        (["nothere", *KEY], 1, "nothere is not there: give the folder of a delivery"),
+        (["nothere"], 1, "nothere is not there: give the folder of a delivery"),
+        (["--layer", "layer.safetensors", "--summary"], 2, "--summary belong to a delivery"),
+        (["--layer", "layer.safetensors", "--receiver", "x"], 2, "belong to a delivery"),
+        (["delivery", "--fail-on", "holds"], 2, "'holds' is not one of 'broken', 'leaks'"),
+    ],
+    ids=["another key", "no folder", "no folder and no key", "summary", "receiver", "level"],
+)
+def test_mistakes_end_before_any_attack(place, tmp_path, arguments, code, words):
+    done = call("audit", *arguments, "--out", tmp_path / "audit", cwd=place)
+    assert done.returncode == code
+    assert words in " ".join(done.stderr.replace("│", " ").split())
+    assert files_in(tmp_path) == set()
