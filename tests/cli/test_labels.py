@@ -103,7 +103,6 @@ def test_without_labels_a_remark(place, tmp_path):
         (["--no-labels", "--labels", "labels.csv"], "--no-labels keeps labels here"),
         (["--folder-labels", "--label-tag", "Modality"], "--folder-labels is for labels made of folders"),
         (["--window", "40"], "'40' is no window: write it as 40,400, or as none"),
-        (["--bits", "12"], "--bits 12 is not to be had: write 8 or 16"),
     ],
 )
 def test_options_that_cannot_be_used(place, tmp_path, options, sentence):

@@ -4,7 +4,7 @@ A choice is a `Literal` of the library: typer lists its values in the help, and 
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -77,8 +77,9 @@ WindowOption = Annotated[
         "first window of each header."
     ),
 ]
+BitsText = Literal["8", "16"]
 BitsOption = Annotated[
-    str, typer.Option(help="DICOM: 8 bits a pixel, or 16 to tell values apart more finely.")
+    BitsText, typer.Option(help="DICOM: 8 bits a pixel, or 16 to tell values apart more finely.")
 ]
 
 
@@ -97,14 +98,12 @@ def parse_window(text: str | None) -> Window | None:
     return centre, width
 
 
-def parse_bits(text: str) -> Bits:
+def parse_bits(text: BitsText) -> Bits:
     """8 or 16.
 
     >>> parse_bits("16")
     16
     """
-    if text not in ("8", "16"):
-        raise CallError(f"--bits {text} is not to be had: write 8 or 16")
     return 8 if text == "8" else 16
 
 
