@@ -9,6 +9,7 @@
     │   ├── KeyFileError       ... of a key
     │   ├── LayerFileError     ... of a first or an augmented layer
     │   ├── SourceError        ... of the provider's data
+    │   │   └── ProblemsError  ... in several ways
     │   └── DeliveryError      ... of a delivery
     └── MissingExtraError      an optional part that is not installed
 
@@ -105,6 +106,23 @@ class LayerFileError(FileError):
 
 class SourceError(FileError):
     """Data that cannot be read or used."""
+
+
+class ProblemsError(SourceError):
+    """Data in which several things are wrong; `problems` lists them, each with its own advice.
+
+    >>> print(ProblemsError("2 images cannot be used", [MoleError("a.png is empty"), MoleError("...")]))
+    2 images cannot be used:
+    - a.png is empty
+    - ...
+    """
+
+    def __init__(self, message: str, problems: Sequence[MoleError]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return "\n- ".join([f"{self.message}:", *map(str, self.problems)])
 
 
 class DeliveryError(FileError):

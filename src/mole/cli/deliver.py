@@ -1,12 +1,14 @@
 """`mole deliver` and `mole morph`: the provider's data, handed over."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from mole.cli.meaning import KEEP_NAMES, meaning
 from mole.cli.options import (
     IdentityOption,
     JsonOption,
@@ -17,6 +19,7 @@ from mole.cli.options import (
     RecipientOption,
     ResizeOption,
     SignOption,
+    SkipBadOption,
 )
 from mole.cli.terminal import (
     CallError,
@@ -35,14 +38,16 @@ from mole.exchange.signatures import load_signed_layer
 from mole.foreign_text import listed
 from mole.progress import Progress
 from mole.provider import deliver as library
-from mole.provider.class_names import handed_over_by, what_leaves
+from mole.provider.class_names import Leaving, handed_over_by, what_leaves
 from mole.provider.copying import refuse_copying
 from mole.provider.deliver import Delivered, EngineName
 from mole.provider.keys import MorphKey
-from mole.scheme.augmented import LayerDtype
+from mole.provider.place import what_is_left
+from mole.quantities import counted
+from mole.scheme.augmented import LayerDtype, refuse_too_large
 from mole.scheme.first_layer import FirstLayer
 from mole.sources.opening import open_source
-from mole.storage.identities import recipient_texts
+from mole.sources.source import Source
 
 DataArgument = Annotated[str, typer.Argument(help="Your data: a folder, a file or a URL.")]
 LayerOption = Annotated[Path, typer.Option("--layer", help="The developer's first layer.")]
@@ -53,23 +58,12 @@ KeepOption = Annotated[list[str] | None, typer.Option(help="A column to hand ove
 SecondLayerOption = Annotated[
     bool, typer.Option("--allow-second-layer", help="Use the key though it was used for another layer.")
 ]
-SkipBadOption = Annotated[bool, typer.Option(help="Leave out unreadable images instead of stopping.")]
+ReplaceOption = Annotated[
+    bool,
+    typer.Option("--force", "-f", help="Replace another delivery that is there; never anything else."),
+]
 
-WHAT_IT_MEANS = """
-What the receiver can do: train and serve a network on these files, as well as on your images.
-What a stranger who gets only the data files sees: noise. With similar images at hand, a stranger can still
-guess brightness and coarse layout, unless the core is whitened; with a large kappa it may rebuild images.
-What the receiver can also do, by trying: get your images back. The augmented layer makes that possible.
-This is obfuscation, not encryption: send these files as carefully as you would send the images."""
-
-SEALED = """
-What the receiver can do: open these files with its identity, and train and serve a network on them.
-What a stranger sees: names and sizes of files. They are encrypted for the recipients, and for your key.
-What the receiver can also do, by trying: get your images back. Sealing cannot prevent that."""
-
-RESUMES = "nothing half-written is left; call again to resume"
 SHOWN = 5  # names of classes are listed, and the rest is counted
-KEEP_NAMES = "with --no-class-names the names stay here"
 
 
 def deliver(
@@ -106,6 +100,7 @@ def deliver(
     sign: SignOption = None,
     layer_signer: LayerSignerOption = None,
     allow_second_layer: SecondLayerOption = False,
+    force: ReplaceOption = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
@@ -114,34 +109,24 @@ def deliver(
     """Morph your data and build the augmented layer. Call again to resume interrupted work."""
     if ray_address is not None and engine != "ray":
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
-    with _morphing(quiet=quiet) as progress:
-        secrets, first = secrets_for(key, passphrase_file, identity), _signed_layer(layer, layer_signer)
+    with _morphing(out, quiet=quiet) as progress:
+        first = _signed_layer(layer, layer_signer)
+        refuse_too_large(first, layer_dtype)
         if not allow_copying_layer:
             refuse_copying(first, str(layer))
-        recipients, source = recipient_texts(recipient or ()), open_source(data)
+        source = open_source(data)
         leaving = what_leaves(source, class_names=class_names, labels=labels)
-        opened, signing = MorphKey.load(key, **secrets), signing_key(sign)
-        if leaving.kept:
-            option = "--" + handed_over_by(class_names).replace("_", "-")
-            say(f"mole: {leaving.kept}; {option} hands them over", quiet=quiet)
-        elif leaving.labels and leaving.class_names and source.classes:
-            names = f"the names of {len(source.classes)} classes leave: {listed(source.classes, SHOWN)}"
-            say(f"mole: {names}; {KEEP_NAMES}", quiet=quiet)
+        remark = _about_names(source, leaving, class_names)
         made = library.deliver(
             data if engine == "ray" else source,  # Ray's workers open the data themselves
-            first, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
+            first, _opener(key, passphrase_file, identity, remark, quiet=quiet), out,
+            dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=leaving.class_names,
-            labels=leaving.labels, engine=engine, ray_address=ray_address, recipients=recipients,
-            sign=signing, allow_second_layer=allow_second_layer,
-            allow_copying_layer=allow_copying_layer, progress=progress,
+            labels=leaving.labels, engine=engine, ray_address=ray_address, recipients=recipient or (),
+            sign=partial(signing_key, sign), allow_second_layer=allow_second_layer, replace=force,
+            allow_copying_layer=True, progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
-    for line in (SEALED if made.delivery.is_sealed else WHAT_IT_MEANS).splitlines():
-        say(line, quiet=quiet)
-    if made.has_labels:
-        classes = made.delivery.manifest.classes
-        names = f", and the names of {len(classes)} classes: {KEEP_NAMES}" if classes else ""
-        say(f"The label of each image leaves with it{names}.", quiet=quiet)
 
 
 def morph(
@@ -158,6 +143,7 @@ def morph(
     sign: SignOption = None,
     layer_signer: LayerSignerOption = None,
     allow_second_layer: SecondLayerOption = False,
+    force: ReplaceOption = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
@@ -167,14 +153,12 @@ def morph(
 
     Call again to resume interrupted work.
     """
-    with _morphing(quiet=quiet) as progress:
-        secrets, first = secrets_for(key, passphrase_file, identity), _signed_layer(layer, layer_signer)
-        recipients = recipient_texts(recipient or ())
-        source, opened, signing = open_source(data), MorphKey.load(key, **secrets), signing_key(sign)
+    with _morphing(out, quiet=quiet) as progress:
         made = library.deliver(
-            source, first, opened, out, dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
-            keep=keep or (), skip_bad=skip_bad, labels=False, recipients=recipients, sign=signing,
-            allow_second_layer=allow_second_layer,
+            data, _signed_layer(layer, layer_signer), _opener(key, passphrase_file, identity), out,
+            dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
+            keep=keep or (), skip_bad=skip_bad, labels=False, recipients=recipient or (),
+            sign=partial(signing_key, sign), allow_second_layer=allow_second_layer, replace=force,
             progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
@@ -185,11 +169,40 @@ def _signed_layer(layer: Path, signer: Path | None) -> FirstLayer:
     return load_first_layer(layer) if signer is None else load_signed_layer(layer, signer)[0]
 
 
+def _opener(
+    key: Path,
+    passphrase_file: Path | None,
+    identities: list[Path] | None,
+    remark: str | None = None,
+    *,
+    quiet: bool = False,
+) -> Callable[[], MorphKey]:
+    """What opens the key, once nothing else is wrong: only then a passphrase is asked for."""
+
+    def opened() -> MorphKey:
+        if remark is not None:
+            say(f"mole: {remark}", quiet=quiet)
+        return MorphKey.load(key, **secrets_for(key, passphrase_file, identities))
+
+    return opened
+
+
+def _about_names(source: Source, leaving: Leaving, class_names: bool | None) -> str | None:
+    """Which names of classes leave, or that they stay, and how to have it otherwise."""
+    if leaving.kept:
+        option = "--" + handed_over_by(class_names).replace("_", "-")
+        return f"{leaving.kept}; {option} hands them over"
+    if not (leaving.labels and leaving.class_names and source.classes):
+        return None
+    count = counted(len(source.classes), "class", "classes")
+    return f"the names of {count} leave: {listed(source.classes, SHOWN)}; {KEEP_NAMES}"
+
+
 @contextmanager
-def _morphing(*, quiet: bool) -> Iterator[Progress]:
+def _morphing(out: str, *, quiet: bool) -> Iterator[Progress]:
     """While it works: a bar, warnings as they come, and a true word at Ctrl-C."""
     with (
-        when_interrupted(RESUMES),
+        when_interrupted(lambda: what_is_left(out)),
         warnings_said(quiet=quiet),
         progress_bar("Morphing", quiet=quiet) as progress,
     ):
@@ -197,7 +210,9 @@ def _morphing(*, quiet: bool) -> Iterator[Progress]:
 
 
 def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
-    """What was left out, and what was made."""
+    """What was left out, what was made, and what that means; or that nothing had to be done."""
+    if made.was_complete:
+        say(f"mole: {out} was complete already; nothing was done", quiet=quiet)
     for bad in made.skipped:
         say(f"mole: skipped: {in_options(bad)}", quiet=quiet)
     manifest = made.delivery.manifest
@@ -216,3 +231,5 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
         "key fingerprint": manifest.key_fingerprint,
     }
     show(facts, as_json=as_json)
+    for line in () if made.was_complete else meaning(made):
+        say(line, quiet=quiet)

@@ -15,12 +15,15 @@ from mole.cli.options import (
     ModeOption,
     QuietOption,
     ResizeOption,
+    SkipBadOption,
 )
-from mole.cli.terminal import check_output, say, show
+from mole.cli.terminal import check_output, complain_of, progress_bar, say, show
 from mole.errors import FileError
 from mole.exchange.signatures import load_signed_layer
 from mole.provider.review import Review, contact_sheet, review_layer
-from mole.scheme.shapes import Array
+from mole.scheme.augmented import too_large
+from mole.scheme.shapes import Array, element_count, shape_text
+from mole.sources.inspection import inspect
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
 from mole.storage.atomic import new_file, reason_of
@@ -28,13 +31,16 @@ from mole.storage.atomic import new_file, reason_of
 
 def review(
     layer: LayerArgument,
-    data: Annotated[str, typer.Option(help="Your data; a few images of it are looked at.")],
+    data: Annotated[
+        str, typer.Option(help="Your data; every image is checked, and a few of them are drawn.")
+    ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="A picture to write, of layers on images.")
     ] = Path("review.png"),
     samples: Annotated[int, typer.Option(help="How many images.", min=1, max=64)] = 6,
     mode: ModeOption = None,
     resize: ResizeOption = None,
+    skip_bad: SkipBadOption = False,
     layer_signer: LayerSignerOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
@@ -44,7 +50,16 @@ def review(
     check_output(out, force=force)
     first, signature = load_signed_layer(layer, layer_signer)
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
-    plain = preparation.samples(open_source(data), samples)
+    sizes = element_count(first.input_shape), element_count(first.output_shape)
+    if reason := too_large(*sizes):
+        say(f"mole: a first layer for {shape_text(first.input_shape)} {reason}", quiet=quiet)
+    source = open_source(data)
+    with progress_bar("Looking", quiet=quiet) as progress:
+        looked = inspect(source, preparation, progress=progress)
+    looked.refuse(skip_bad=skip_bad)
+    if (problems := looked.error()) is not None:
+        complain_of(problems)
+    plain = preparation.samples(source, samples, skip_bad=skip_bad)
     found = review_layer(first, plain)
     has_picture = len(first.input_shape) == 3
     if has_picture:
@@ -55,6 +70,9 @@ def review(
         {
             "picture": str(out) if has_picture else None,
             "signature": signature,
+            "images": looked.samples,
+            "images that cannot be used": looked.bad,
+            "augmented layer bytes": 4 * sizes[0] * sizes[1],
             "hostile": bool(found.copies.words),
             "rebuilt correlation": round(found.correlation, 4),
             "best map correlation": None

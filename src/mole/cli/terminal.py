@@ -10,7 +10,7 @@ import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypedDict
@@ -19,9 +19,18 @@ import typer
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from mole.errors import FileError, KeyFileError, MoleError, MoleWarning, ParameterError, with_advice
+from mole.errors import (
+    FileError,
+    KeyFileError,
+    MoleError,
+    MoleWarning,
+    ParameterError,
+    ProblemsError,
+    with_advice,
+)
 from mole.foreign_text import LONGEST, listed, printable, shown
 from mole.progress import Progress
+from mole.quantities import size_text
 from mole.storage.atomic import reason_of
 from mole.storage.signing import SigningKey
 
@@ -86,9 +95,17 @@ def in_options(error: MoleError) -> str:
     return with_advice(error.message, hints)
 
 
-def complain(text: str) -> None:
-    """What went wrong: one sentence."""
-    typer.echo(f"mole: {fit_to_print(text)}", err=True)
+def complain(text: str, problems: Sequence[str] = ()) -> None:
+    """What went wrong: one sentence; where it is several things, each in a line of its own."""
+    typer.echo(fit_to_print(f"mole: {text}:" if problems else f"mole: {text}"), err=True)
+    for problem in problems:
+        typer.echo(f"  - {fit_to_print(problem)}", err=True)
+
+
+def complain_of(error: MoleError) -> None:
+    """What went wrong, and what would help."""
+    several = error.problems if isinstance(error, ProblemsError) else ()
+    complain(in_options(error), [in_options(problem) for problem in several])
 
 
 def say(text: str, *, quiet: bool = False) -> None:
@@ -115,12 +132,19 @@ def warnings_said(*, quiet: bool) -> Iterator[None]:
 
 
 def show(facts: Mapping[str, Any], *, as_json: bool) -> None:
-    """A result: a table, or JSON."""
+    """A result: a table, in which bytes are sizes for people, or JSON."""
     if as_json:
         typer.echo(masked(json.dumps(facts)))
         return
-    width = max(min(len(name), LONGEST) for name in facts)
-    for name, value in facts.items():
+    sized = {
+        name.replace("all", "total").replace("bytes", "size") if is_size else name: size_text(value)
+        if is_size
+        else value
+        for name, value in facts.items()
+        for is_size in [name.endswith("bytes") and isinstance(value, int)]
+    }
+    width = max(min(len(name), LONGEST) for name in sized)
+    for name, value in sized.items():
         typer.echo(fit_to_print(f"{name:<{width}}  {in_words(value)}"))
 
 

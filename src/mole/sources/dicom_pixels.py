@@ -19,6 +19,7 @@ from pydicom.uid import UID, DeflatedExplicitVRLittleEndian
 from mole.errors import SourceError
 from mole.limits import LEAST_FRAME_BYTES, MAX_FRAMES, most_unpacked
 from mole.sources.images import check_pixel_count
+from mole.sources.source import Outline
 from mole.storage.locations import Location
 
 Pixels = npt.NDArray[np.uint8]
@@ -26,6 +27,8 @@ Values = npt.NDArray[Any]
 
 # Where files have their mark, and the group that pydicom would skip before it unpacks the rest.
 MARK_AT, MARK, COMMANDS = 128, b"DICM", b"\0\0"
+# What ends the pieces of compressed pixels, usually at the end of the file.
+SEQUENCE_END = b"\xfe\xff\xdd\xe0\0\0\0\0"
 # Where files with many frames keep what others have at the top of their header.
 _FRAME_SEQUENCES = ("PixelValueTransformationSequence", "FrameVOILUTSequence")
 
@@ -77,6 +80,34 @@ def decode(file: IO[bytes], frame: int) -> Pixels:
     reads_one = int(header.get("NumberOfFrames") or 1) > 1 and not syntax.is_deflated
     stored = pixel_array(cast(BinaryIO, file) if reads_one else dcmread(file), index=frame)
     return displayed(stored, header, frame)
+
+
+def outline(file: IO[bytes]) -> Outline | None:
+    """What every frame of a file will be, by its header; None where only decoding tells.
+
+    That is so too where pixels seem to be missing at the end.
+    """
+    check_deflated(file)
+    header = dcmread(file, stop_before_pixels=True)
+    sides = int(header.get("Rows") or 0), int(header.get("Columns") or 0)
+    syntax = header.file_meta.get("TransferSyntaxUID")
+    check_pixel_count(*sides)
+    if syntax is None or syntax.is_deflated or not all(sides):
+        return None
+    if syntax.is_encapsulated:
+        file.seek(-len(SEQUENCE_END), 2)
+        is_whole = file.read() == SEQUENCE_END
+    else:
+        samples = int(header.get("SamplesPerPixel") or 1) * int(header.get("NumberOfFrames") or 1)
+        bits = sides[0] * sides[1] * samples * int(header.get("BitsAllocated") or 0)
+        pixels_at = file.tell()
+        is_whole = bits > 0 and file.seek(0, 2) - pixels_at >= bits // 8
+    kind = header.get("PhotometricInterpretation")
+    if not is_whole or kind is None:
+        return None
+    if kind in ("MONOCHROME1", "MONOCHROME2"):
+        return Outline(sides, "hw", "uint8")
+    return Outline((*sides, 3), "hwc", "uint8")
 
 
 def check_deflated(file: IO[bytes]) -> None:
