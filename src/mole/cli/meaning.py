@@ -14,11 +14,10 @@ def meaning(made: Delivered) -> Iterator[str]:
     yield ""
     yield from _receiver(made)
     yield from _stranger(made)
-    yield _labels(made)
-    if made.delivery.is_sealed:
-        yield "Sealing ends with the receiver: agree on what it may do with the files."
-    else:
+    if not made.delivery.is_sealed:
         yield "This is obfuscation, not encryption: send these files as carefully as you would the images."
+    if made.has_labels:
+        yield _labels(made)
 
 
 def _receiver(made: Delivered) -> Iterator[str]:
@@ -57,8 +56,6 @@ def _stranger(made: Delivered) -> Iterator[str]:
 
 def _labels(made: Delivered) -> str:
     classes = made.delivery.manifest.classes
-    if not made.has_labels:
-        return "No labels leave with it."
     names = (
         f", and the names of {counted(len(classes), 'class', 'classes')}: {KEEP_NAMES}" if classes else ""
     )

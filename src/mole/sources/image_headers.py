@@ -36,6 +36,8 @@ def image_outline(file: IO[bytes]) -> Outline | None:
         mode = read_as(image)
         # Pillow's own method for PNG files decodes them, for facts that may stand behind the pixels.
         orientation = Image.Image.getexif(image).get(ExifTags.Base.Orientation)
+        if orientation in TURNED and image.format == "TIFF":  # which Pillow's versions treat differently
+            return None
         sides = image.size if orientation in TURNED else image.size[::-1]
         if mode == "I":
             return Outline(sides, "hw", "uint16") if image.mode.startswith("I;16") else None
@@ -50,7 +52,7 @@ def _is_whole(image: Image.Image, file: IO[bytes], size: int, pixels_at: int) ->
         # Pixels never look like the end: a preview in the header may, so that is not searched.
         return b"\xff\xd9" in _tail(file, size, pixels_at if image.format == "JPEG" else 0)
     if image.format == "PNG":
-        tail = _tail(file, size, 0)
+        tail = _tail(file, size, pixels_at)
         return b"IEND" in tail and b"eXIf" not in tail
     if image.format == "BMP":
         file.seek(2)
