@@ -115,7 +115,7 @@ MISTAKES = {
         SHAPE: [
             (
                 ["layer.safetensors", "--data", "large.npz"],
-                "1 of large.npz:train and 2 more): the first is 3x9x9 and the layer takes 3x8x8: give --resize",
+                " and 2 more): the first is 3x9x9 and the layer takes 3x8x8: give --resize",
             ),
         ],
         OUTPUT: [(["layer.safetensors", "--data", "data.npz"], None)],

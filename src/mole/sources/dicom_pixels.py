@@ -27,8 +27,8 @@ Values = npt.NDArray[Any]
 
 # Where files have their mark, and the group that pydicom would skip before it unpacks the rest.
 MARK_AT, MARK, COMMANDS = 128, b"DICM", b"\0\0"
-# What ends the pieces of compressed pixels, usually at the end of the file.
-SEQUENCE_END = b"\xfe\xff\xdd\xe0\0\0\0\0"
+# What ends the pieces of compressed pixels, and how far from the end of the file it is looked for.
+SEQUENCE_END, TAIL = b"\xfe\xff\xdd\xe0\0\0\0\0", 4096
 # Where files with many frames keep what others have at the top of their header.
 _FRAME_SEQUENCES = ("PixelValueTransformationSequence", "FrameVOILUTSequence")
 
@@ -95,17 +95,17 @@ def outline(file: IO[bytes]) -> Outline | None:
     if syntax is None or syntax.is_deflated or not all(sides):
         return None
     if syntax.is_encapsulated:
-        file.seek(-len(SEQUENCE_END), 2)
-        is_whole = file.read() == SEQUENCE_END
+        file.seek(max(0, file.seek(0, 2) - TAIL))
+        is_whole = SEQUENCE_END in file.read()
     else:
         samples = int(header.get("SamplesPerPixel") or 1) * int(header.get("NumberOfFrames") or 1)
         bits = sides[0] * sides[1] * samples * int(header.get("BitsAllocated") or 0)
-        pixels_at = file.tell()
+        pixels_at = file.tell() + (8 if syntax.is_implicit_VR else 12)  # behind the element's own header
         is_whole = bits > 0 and file.seek(0, 2) - pixels_at >= bits // 8
     kind = header.get("PhotometricInterpretation")
-    if not is_whole or kind is None:
+    if not is_whole or not str(kind).startswith(("MONOCHROME", "RGB", "YBR", "PALETTE")):
         return None
-    if kind in ("MONOCHROME1", "MONOCHROME2"):
+    if str(kind).startswith("MONOCHROME"):
         return Outline(sides, "hw", "uint8")
     return Outline((*sides, 3), "hwc", "uint8")
 
