@@ -8,6 +8,7 @@ import io
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ def main() -> None:
         _plant(Path(folder))
         for _ in range(ROUNDS):
             source = open_source(folder)
-            found = _timed(times, "look", lambda source=source: inspect(source, preparation))
-            _timed(times, "decode", lambda source=source: _decode(source, preparation))
+            found = _timed(times, "look", partial(inspect, source, preparation))
+            _timed(times, "decode", partial(_decode, source, preparation))
     looked, decoded = summary(times["look"]), summary(times["decode"])
     write_result(
         "inspection",
