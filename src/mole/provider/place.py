@@ -36,6 +36,8 @@ WORDS = {
     "layer": "another first layer",
     "data": "other data",
     "samples": "other data",
+    "keep": "other columns",
+    "recipients": "other recipients",
 }
 KEYED = "data"  # a digest under the key: another key gives another one of the same data
 UNKNOWN = "another key, first layer, data or option"
@@ -276,4 +278,4 @@ def _taken(store: Store, what: str, differ: list[str]) -> DeliveryError:
 
 
 def _not_empty(label: str) -> DeliveryError:
-    return DeliveryError(f"{label} is not empty, and holds no delivery: choose another place")
+    return DeliveryError(f"{label} is not empty: choose another place")
