@@ -62,7 +62,7 @@ def main() -> int:
             process.start()
         codes: Counter[int] = Counter()
         for run in range(1, arguments.runs + 1):
-            command = [MOLE, "verify", delivery, "--quiet"]
+            command = [str(MOLE), "verify", str(delivery), "--quiet"]
             codes[subprocess.run(command, capture_output=True, check=False).returncode] += 1
             if run % 20 == 0:
                 sys.stderr.write(f"{run} runs, by exit code: {dict(codes)}\n")

@@ -9,6 +9,7 @@
     │   ├── KeyFileError       ... of a key
     │   ├── LayerFileError     ... of a first or an augmented layer
     │   ├── SourceError        ... of the provider's data
+    │   │   └── ProblemsError  ... in several ways
     │   └── DeliveryError      ... of a delivery
     └── MissingExtraError      an optional part that is not installed
 
@@ -32,18 +33,14 @@ class MoleError(Exception):
     it is 28x28 and the layer takes 32x32: give resize="crop" or resize="stretch"
     """
 
-    def __init__(
-        self, message: str = "", *, advice: Advice | None = None, lines: Sequence[str] = ()
-    ) -> None:
-        """Take what was wrong, what would help, and a line for each of many things that were wrong."""
+    def __init__(self, message: str = "", *, advice: Advice | None = None) -> None:
+        """Take what was wrong, and what would help."""
         self.message = message
         self.advice = dict(advice or {})
-        self.lines = tuple(lines)
         super().__init__(message)
 
     def __str__(self) -> str:
-        hints = [_in_python(name, value) for name, value in self.advice.items()]
-        return "\n  ".join([with_advice(self.message, hints), *self.lines])
+        return with_advice(self.message, [_in_python(*hint) for hint in self.advice.items()])
 
     @property
     def sentence(self) -> str:
@@ -115,6 +112,23 @@ class LayerFileError(FileError):
 
 class SourceError(FileError):
     """Data that cannot be read or used."""
+
+
+class ProblemsError(SourceError):
+    """Data in which several things are wrong; `problems` lists them, each with its own advice.
+
+    >>> print(ProblemsError("2 images cannot be used", [MoleError("a.png is empty"), MoleError("...")]))
+    2 images cannot be used:
+    - a.png is empty
+    - ...
+    """
+
+    def __init__(self, message: str, problems: Sequence[MoleError]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return "\n- ".join([f"{self.message}:", *map(str, self.problems)])
 
 
 class DeliveryError(FileError):

@@ -131,7 +131,7 @@ MISTAKES = {
         SHAPE: [
             (
                 ["layer.safetensors", "--data", "large.npz"],
-                "sample 0 of large.npz:train cannot be used: it is 3x9x9 and the layer takes 3x8x8: give",
+                " and 2 more): the first is 3x9x9 and the layer takes 3x8x8: give --resize",
             ),
         ],
         OUTPUT: [(["layer.safetensors", "--data", "data.npz"], None)],

@@ -20,10 +20,10 @@ def test_images_of_other_kinds_stop_the_work_unless_they_are_skipped(tmp_path, r
     Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(tmp_path / "photos" / "1.png")
     (tmp_path / "photos" / "2.gif").write_bytes(b"GIF89a")
     source, store = open_source(str(tmp_path / "photos")), LocalStore(tmp_path / "out")
-    with pytest.raises(SourceError, match=r"1 image files are of a kind.*2\.gif: convert them, or leave"):
+    with pytest.raises(SourceError, match=r"2\.gif cannot be used: it is of a kind .*, or leave it out"):
         deliver(source, make_layer(), make_key(), store, **SMALL)
     assert not (tmp_path / "out").exists()
-    with pytest.warns(MoleWarning, match=r"left out: 1 image files .* such as .*2\.gif"):
+    with pytest.warns(MoleWarning, match=r"left out: 1 image file of .* such as .*2\.gif"):
         made = deliver(source, make_layer(), make_key(), store, skip_bad=True)
     assert made.delivery.manifest.rows == 1
 

@@ -106,31 +106,75 @@ def test_a_finished_delivery_is_left_alone(source, tmp_path):
     before = contents(tmp_path / "out")
     again = deliver(source, make_layer(), make_key(), store, **SMALL)
     assert again.delivery.manifest == first.delivery.manifest
+    assert (first.was_complete, again.was_complete) == (False, True)
     assert contents(tmp_path / "out") == before
 
 
-@pytest.mark.parametrize("finished", [True, False])
-@pytest.mark.parametrize("other", ["key", "layer", "source", "option"])
-def test_something_else_for_the_same_place_is_refused(source, tmp_path, monkeypatch, other, finished):
-    store = LocalStore(tmp_path / "out")
-    deliver(source, make_layer(), make_key(), store, **SMALL)
-    monkeypatch.setenv("MOLE_STATE", str(tmp_path / "another user"))  # or the ledger would speak first
-    if not finished:
-        store.write("unfinished.json", json.dumps({"delivery_id": "of another"}).encode())
-        store.remove("manifest.json")
+CHANGES = {
+    "key": "another key",
+    "layer": "another first layer",
+    "source": "other data",
+    "dtype": "another dtype",
+    "resize": "another resize",
+}
+
+
+def leave_unfinished(store, source):
+    """A delivery that was interrupted after its first data file."""
+    make = LocalStore.make
+
+    def full(self, name, write):
+        make(self, name, write)
+        if name.startswith("data/"):
+            raise DeliveryError("the disk is full")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LocalStore, "make", full)
+        with pytest.raises(DeliveryError, match="the disk is full"):
+            deliver(source, make_layer(), make_key(), store, **SMALL)
+
+
+def other_call(source, tmp_path, other):
+    """The arguments of a call that differs in one thing."""
     changed = {
         "key": (source, make_layer(), make_key(1), SMALL),
         "layer": (source, make_layer(1), make_key(), SMALL),
         "source": (
             open_source(str(write_npz(tmp_path / "other.npz", train=101))), make_layer(), make_key(), SMALL,
         ),
-        "option": (source, make_layer(), make_key(), {"dtype": "int8", "rows_per_shard": 16}),
+        "dtype": (source, make_layer(), make_key(), {**SMALL, "dtype": "int8"}),
+        "resize": (source, make_layer(), make_key(), {**SMALL, "resize": "crop"}),
     }  # fmt: skip
+    return changed[other]
+
+
+@pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.parametrize("other", CHANGES)
+def test_something_else_for_the_same_place_is_refused(source, tmp_path, monkeypatch, other, finished):
+    store = LocalStore(tmp_path / "out")
+    if finished:
+        deliver(source, make_layer(), make_key(), store, **SMALL)
+    else:
+        leave_unfinished(store, source)
+    monkeypatch.setenv("MOLE_STATE", str(tmp_path / "another user"))  # or the ledger would speak first
     before = contents(tmp_path / "out")
-    first, layer, key, options = changed[other]
-    with pytest.raises(DeliveryError, match=r"another delivery already|unfinished delivery with another"):
+    first, layer, key, options = other_call(source, tmp_path, other)
+    what = "another delivery already" if finished else "an unfinished delivery"
+    with pytest.raises(DeliveryError) as refused:
         deliver(first, layer, key, store, **options)
+    assert f"holds {what}, made with {CHANGES[other]}: " in str(refused.value)
+    assert str(refused.value).endswith("or replace it: give replace=True")
     assert contents(tmp_path / "out") == before
+
+
+def test_what_an_unfinished_delivery_is_made_from_tells_nothing_of_the_data(source, tmp_path):
+    """It may lie in clear: the data is named by a digest that only the key's holder can compute."""
+    leave_unfinished(LocalStore(tmp_path / "out"), source)
+    pinned = (tmp_path / "out" / "unfinished.json").read_text()
+    assert source.fingerprint not in pinned
+    assert "data.npz" not in pinned
+    leave_unfinished(LocalStore(tmp_path / "again"), source)
+    assert (tmp_path / "again" / "unfinished.json").read_text() == pinned
 
 
 @pytest.mark.parametrize("finished", [True, False])
@@ -150,7 +194,7 @@ def test_pixels_that_changed_in_place_are_refused(tmp_path, rng, finished):
     time.sleep(0.02)  # longer than the clock of a file system ticks
     Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(changed)
     assert changed.stat().st_size == size
-    with pytest.raises(DeliveryError, match=r"another delivery already|unfinished delivery with another"):
+    with pytest.raises(DeliveryError, match=r"another delivery already|an unfinished delivery, made with"):
         deliver(open_source(str(tmp_path / "photos")), make_layer(), make_key(), store, **SMALL)
 
 

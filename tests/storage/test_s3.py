@@ -16,7 +16,9 @@ from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
 from mole.provider.recover import recover
 from mole.provider.sealing import delivery_store
+from mole.sources.inspection import inspect
 from mole.sources.opening import open_source
+from mole.sources.preparation import Preparation
 from mole.sources.source import BadSampleError
 from mole.storage.stores import FolderStore, LocalStore, digest_of, open_store
 from secrets_kept import DEVELOPER, RECIPIENT
@@ -319,3 +321,34 @@ def test_one_writer_at_a_time(s3):
         with pytest.raises(DeliveryError, match=r"s3://bucket/delivery is being written by process \d+"):
             open_store("s3://bucket/delivery").locked().__enter__()
     assert "Contents" not in s3.list_objects_v2(Bucket="bucket")
+
+
+def test_a_bucket_that_is_not_there_is_told_before_the_key_is_opened(s3, tmp_path):
+    data = write_npz(tmp_path / "data.npz", train=20, test=0)
+    sentence = "s3://no-such-bucket/d cannot be written: there is no such bucket"
+    with pytest.raises(DeliveryError, match=sentence):
+        deliver(data, make_layer(), lambda: pytest.fail("the key was opened"), "s3://no-such-bucket/d")
+
+
+def test_a_delivery_in_a_bucket_is_replaced_only_when_that_is_asked_for(s3, tmp_path):
+    data = write_npz(tmp_path / "data.npz", train=20, test=0)
+    deliver(data, make_layer(), make_key(), "s3://bucket/d")
+    with pytest.raises(DeliveryError, match="another delivery already, made with another dtype"):
+        deliver(data, make_layer(), make_key(), "s3://bucket/d", dtype="float16")
+    deliver(data, make_layer(), make_key(), "s3://bucket/d", dtype="float16", replace=True)
+    assert all(check.holds for check in verify("s3://bucket/d"))
+    put(s3, "d/thesis.txt", b"precious")
+    with pytest.raises(DeliveryError, match="only a delivery is ever replaced"):
+        deliver(data, make_layer(), make_key(), "s3://bucket/d", replace=True)
+    assert get(s3, "d/thesis.txt") == b"precious"
+
+
+def test_a_folder_of_images_is_judged_by_the_ends_of_its_files(s3, rng):
+    content = saved(Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save, format="PNG")
+    for index, part in enumerate((content, content, content[:-30], b"")):
+        put(s3, f"photos/{index}.png", part)
+    found = inspect(open_source("s3://bucket/photos"), Preparation((3, 8, 8)))
+    assert [problem.first.name for problem in found.problems] == [
+        "s3://bucket/photos/2.png",
+        "s3://bucket/photos/3.png",
+    ]

@@ -12,8 +12,10 @@ from rich.table import Table
 
 from mole.analysis import PRESETS, Figure, LayerSizes, Setting, figures_of
 from mole.cli.options import ClassesOption, JsonOption, parse_shape
-from mole.cli.terminal import CallError, show
+from mole.cli.terminal import CallError, say, show
 from mole.exchange.layer_files import load_first_layer
+from mole.quantities import size_text
+from mole.scheme.augmented import too_large
 from mole.scheme.shapes import Shape
 
 LARGEST = 1 << 31  # beyond any layer, and well inside of what a float can hold squared
@@ -72,10 +74,14 @@ def analyze(
     )
     known = next((known for known in PRESETS.values() if known.setting == setting), None)
     figures = figures_of(setting) if known is None else known.figures()
+    sizes = setting.layer.input_elements, setting.layer.output_elements
     if as_json:
         show({"setting": asdict(setting), "figures": [asdict(figure) for figure in figures]}, as_json=True)
     else:
         _print(*_table(figures))
+        say(f"The augmented layer takes {size_text(4 * sizes[0] * sizes[1])} in 32 bits.")
+    if reason := too_large(*sizes):
+        say(f"mole: this first layer {reason}")
 
 
 def _of_preset(name: str) -> Setting:

@@ -10,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from mole._version import __version__
 from mole.cli import INTERRUPTED
-from mole.cli.terminal import CallError, InterruptedWork, complain, in_options
+from mole.cli.terminal import CallError, InterruptedWork, complain, complain_of
 from mole.errors import MoleError
 
 PROVIDER, DEVELOPER, BOTH = "Data provider", "Model developer", "Both"
@@ -186,7 +186,7 @@ def run() -> None:
         finally:
             sys.stdout.flush()
     except MoleError as error:
-        complain(in_options(error), error.lines)
+        complain_of(error)
         sys.exit(2 if isinstance(error, CallError) else 1)
     except InterruptedWork as stop:
         complain(f"interrupted: {stop}")

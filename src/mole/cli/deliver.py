@@ -1,12 +1,14 @@
 """`mole deliver` and `mole morph`: the provider's data, handed over."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from mole.cli.meaning import KEEP_NAMES, meaning
 from mole.cli.options import (
     BitsOption,
     IdentityOption,
@@ -21,6 +23,7 @@ from mole.cli.options import (
     RecipientOption,
     ResizeOption,
     SignOption,
+    SkipBadOption,
     WindowOption,
     parse_bits,
     parse_window,
@@ -43,14 +46,16 @@ from mole.exchange.split_roles import rows_by_split
 from mole.foreign_text import listed
 from mole.progress import Progress
 from mole.provider import deliver as library
-from mole.provider.class_names import handed_over_by, what_leaves
+from mole.provider.class_names import Leaving, handed_over_by, what_leaves
 from mole.provider.copying import refuse_copying
 from mole.provider.deliver import Delivered, EngineName
 from mole.provider.keys import MorphKey
-from mole.scheme.augmented import LayerDtype
+from mole.provider.place import what_is_left
+from mole.quantities import counted
+from mole.scheme.augmented import LayerDtype, refuse_too_large
 from mole.scheme.first_layer import FirstLayer
 from mole.sources.opening import open_source
-from mole.storage.identities import recipient_texts
+from mole.sources.source import Source
 
 DataArgument = Annotated[str, typer.Argument(help="Your data: a folder, a file or a URL.")]
 LayerOption = Annotated[Path, typer.Option("--layer", help="The developer's first layer.")]
@@ -61,26 +66,15 @@ KeepOption = Annotated[list[str] | None, typer.Option(help="A column to hand ove
 SecondLayerOption = Annotated[
     bool, typer.Option("--allow-second-layer", help="Use the key though it was used for another layer.")
 ]
-SkipBadOption = Annotated[bool, typer.Option(help="Leave out unreadable images instead of stopping.")]
+ReplaceOption = Annotated[
+    bool,
+    typer.Option("--force", "-f", help="Replace another delivery that is there; never anything else."),
+]
 
-WHAT_IT_MEANS = """
-What the receiver can do: train and serve a network on these files, as well as on your images.
-What a stranger who gets only the data files sees: noise. With similar images at hand, a stranger can still
-guess brightness and coarse layout, unless the core is whitened; with a large kappa it may rebuild images.
-What the receiver can also do, by trying: get your images back. The augmented layer makes that possible.
-This is obfuscation, not encryption: send these files as carefully as you would send the images."""
-
-SEALED = """
-What the receiver can do: open these files with its identity, and train and serve a network on them.
-What a stranger sees: names and sizes of files. They are encrypted for the recipients, and for your key.
-What the receiver can also do, by trying: get your images back. Sealing cannot prevent that."""
-
-RESUMES = "nothing half-written is left; call again to resume"
 SHOWN = 5  # names of classes are listed, and the rest is counted
 HANDS_OVER = {"labels": "--folder-labels", "class_names": "--class-names"}
 NO_LABELS = "mole: no labels leave with it: nothing can be trained on it as it is"
 GIVE_LABELS = "; give a table of them with --labels, or put the images into class folders"
-KEEP_NAMES = "with --no-class-names the names stay here"
 
 
 def deliver(
@@ -125,6 +119,7 @@ def deliver(
     sign: SignOption = None,
     layer_signer: LayerSignerOption = None,
     allow_second_layer: SecondLayerOption = False,
+    force: ReplaceOption = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
@@ -143,40 +138,30 @@ def deliver(
         "window": parse_window(window),
         "bits": parse_bits(bits),
     }
-    with _morphing(quiet=quiet) as progress:
-        secrets, first = secrets_for(key, passphrase_file, identity), _signed_layer(layer, layer_signer)
+    with _morphing(out, quiet=quiet) as progress:
+        first = _signed_layer(layer, layer_signer)
+        refuse_too_large(first, layer_dtype)
         if not allow_copying_layer:
             refuse_copying(first, str(layer))
-        recipients = recipient_texts(recipient or ())
         source = open_source(data, labels=False if no_labels else labels, **reading)
         asked_for = False if no_labels else True if folder_labels else None
         leaving = what_leaves(source, class_names=class_names, labels=asked_for)
-        opened, signing = MorphKey.load(key, **secrets), signing_key(sign)
-        if leaving.kept:
-            option = HANDS_OVER[handed_over_by(class_names)]
-            say(f"mole: {leaving.kept}; {option} hands them over", quiet=quiet)
-        elif leaving.labels and leaving.class_names and source.classes:
-            names = f"the names of {len(source.classes)} classes leave: {listed(source.classes, SHOWN)}"
-            say(f"mole: {names}; {KEEP_NAMES}", quiet=quiet)
+        remark = _about_names(source, leaving, class_names)
         is_here = engine == "local"
         made = library.deliver(
             source if is_here else data,  # Ray's workers open the data themselves
-            first, opened, out, dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
+            first, _opener(key, passphrase_file, identity, remark, quiet=quiet), out,
+            dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=leaving.class_names,
             labels=leaving.labels if is_here else leaving.labels and (labels or True),
-            **({} if is_here else reading), engine=engine, ray_address=ray_address, recipients=recipients,
-            sign=signing, allow_second_layer=allow_second_layer,
-            allow_copying_layer=allow_copying_layer, progress=progress,
+            **({} if is_here else reading), engine=engine, ray_address=ray_address,
+            recipients=recipient or (), sign=partial(signing_key, sign),
+            allow_second_layer=allow_second_layer, replace=force, allow_copying_layer=True,
+            progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
-    for line in (SEALED if made.delivery.is_sealed else WHAT_IT_MEANS).splitlines():
-        say(line, quiet=quiet)
-    if not made.has_labels and not no_labels:
+    if not (made.has_labels or no_labels):
         say(NO_LABELS + ("" if leaving.kept else GIVE_LABELS), quiet=quiet)
-    if made.has_labels:
-        classes = made.delivery.manifest.classes
-        names = f", and the names of {len(classes)} classes: {KEEP_NAMES}" if classes else ""
-        say(f"The label of each image leaves with it{names}.", quiet=quiet)
 
 
 def morph(
@@ -195,6 +180,7 @@ def morph(
     sign: SignOption = None,
     layer_signer: LayerSignerOption = None,
     allow_second_layer: SecondLayerOption = False,
+    force: ReplaceOption = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
@@ -204,15 +190,13 @@ def morph(
 
     Call again to resume interrupted work.
     """
-    with _morphing(quiet=quiet) as progress:
-        secrets, first = secrets_for(key, passphrase_file, identity), _signed_layer(layer, layer_signer)
-        recipients = recipient_texts(recipient or ())
+    with _morphing(out, quiet=quiet) as progress:
         source = open_source(data, labels=False, window=parse_window(window), bits=parse_bits(bits))
-        opened, signing = MorphKey.load(key, **secrets), signing_key(sign)
         made = library.deliver(
-            source, first, opened, out, dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
-            keep=keep or (), skip_bad=skip_bad, labels=False, recipients=recipients, sign=signing,
-            allow_second_layer=allow_second_layer,
+            source, _signed_layer(layer, layer_signer), _opener(key, passphrase_file, identity), out,
+            dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
+            keep=keep or (), skip_bad=skip_bad, labels=False, recipients=recipient or (),
+            sign=partial(signing_key, sign), allow_second_layer=allow_second_layer, replace=force,
             progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
@@ -223,11 +207,40 @@ def _signed_layer(layer: Path, signer: Path | None) -> FirstLayer:
     return load_first_layer(layer) if signer is None else load_signed_layer(layer, signer)[0]
 
 
+def _opener(
+    key: Path,
+    passphrase_file: Path | None,
+    identities: list[Path] | None,
+    remark: str | None = None,
+    *,
+    quiet: bool = False,
+) -> Callable[[], MorphKey]:
+    """What opens the key, once nothing else is wrong: only then a passphrase is asked for."""
+
+    def opened() -> MorphKey:
+        if remark is not None:
+            say(f"mole: {remark}", quiet=quiet)
+        return MorphKey.load(key, **secrets_for(key, passphrase_file, identities))
+
+    return opened
+
+
+def _about_names(source: Source, leaving: Leaving, class_names: bool | None) -> str | None:
+    """Which names of classes leave, or that they stay, and how to have it otherwise."""
+    if leaving.kept:
+        option = HANDS_OVER[handed_over_by(class_names)]
+        return f"{leaving.kept}; {option} hands them over"
+    if not (leaving.labels and leaving.class_names and source.classes):
+        return None
+    count = counted(len(source.classes), "class", "classes")
+    return f"the names of {count} leave: {listed(source.classes, SHOWN)}; {KEEP_NAMES}"
+
+
 @contextmanager
-def _morphing(*, quiet: bool) -> Iterator[Progress]:
+def _morphing(out: str, *, quiet: bool) -> Iterator[Progress]:
     """While it works: a bar, warnings as they come, and a true word at Ctrl-C."""
     with (
-        when_interrupted(RESUMES),
+        when_interrupted(lambda: what_is_left(out)),
         warnings_said(quiet=quiet),
         progress_bar("Morphing", quiet=quiet) as progress,
     ):
@@ -235,7 +248,9 @@ def _morphing(*, quiet: bool) -> Iterator[Progress]:
 
 
 def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
-    """What was left out, and what was made."""
+    """What was left out, what was made, and what that means; or that nothing had to be done."""
+    if made.was_complete:
+        say(f"mole: {out} was complete already; nothing was done", quiet=quiet)
     for bad in made.skipped:
         say(f"mole: skipped: {in_options(bad)}", quiet=quiet)
     manifest = made.delivery.manifest
@@ -255,3 +270,5 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
         "key fingerprint": manifest.key_fingerprint,
     }
     show(facts, as_json=as_json)
+    for line in () if made.was_complete else meaning(made):
+        say(line, quiet=quiet)

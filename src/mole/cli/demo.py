@@ -11,6 +11,7 @@ import typer
 from mole.cli.options import JsonOption, QuietOption
 from mole.cli.terminal import say, show, when_interrupted
 from mole.errors import DeliveryError
+from mole.quantities import size_text
 from mole.storage.atomic import private_folder, reason_of
 
 
@@ -59,9 +60,9 @@ def _table(result: dict[str, Any]) -> str:
         )
     lines += [
         "",
-        f"plain images        {result['plain bytes']:>12,} bytes",
-        f"delivered data      {result['delivered data bytes']:>12,} bytes",
-        f"augmented layer     {result['augmented layer bytes']:>12,} bytes",
+        f"plain images        {size_text(result['plain bytes']):>12}",
+        f"delivered data      {size_text(result['delivered data bytes']):>12}",
+        f"augmented layer     {size_text(result['augmented layer bytes']):>12}",
         f"deliver             {result['deliver seconds']:>12} seconds",
         f"picture             {result['picture']}",
         f"audit               {result['audit']}",

@@ -6,11 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from mole.cli.options import ClassesOption, ForceOption, JsonOption, SignOption, parse_shape
-from mole.cli.terminal import CallError, check_input, check_output, show, signing_key
+from mole.cli.terminal import CallError, check_input, check_output, say, show, signing_key
 from mole.exchange.layer_files import save
 from mole.exchange.signatures import SUFFIX, sign_layer
+from mole.scheme.augmented import too_large
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation
+from mole.scheme.shapes import element_count, shape_text
 
 LARGEST = 1 << 16
 
@@ -70,6 +72,8 @@ def export_layer(
     else:
         found = find.find_first_layer(models.build_model(model, shape, classes, weights), shape)
         name, layer = f"{found.name}.weight", export.describe(found, normalisation)
+    if reason := too_large(element_count(layer.input_shape), element_count(layer.output_shape)):
+        say(f"mole: a first layer for {shape_text(layer.input_shape)} {reason}")
     save(layer, out)
     signature.unlink(missing_ok=True)  # of another layer that was there
     signed = (

@@ -27,6 +27,7 @@ from mole.exchange.signatures import load_signed_layer
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import check_passphrase, whitening_path
 from mole.provider.ledger import keygen_warnings
+from mole.scheme.augmented import refuse_too_large
 from mole.scheme.morphing import CoreKind
 from mole.sources.opening import open_source
 from mole.sources.preparation import Mode, Preparation, Resize
@@ -67,6 +68,7 @@ def keygen(
         raise CallError("--window and --bits say how --data is read: add it, or leave them out")
     first = load_first_layer(layer) if layer_signer is None else load_signed_layer(layer, layer_signer)[0]
     _check_place(out, kind)
+    refuse_too_large(first)
     warnings = keygen_warnings(out, first.fingerprint)
     passphrase = None if recipient else _new_passphrase(out, passphrase_file)
     sample = None

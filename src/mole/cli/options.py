@@ -54,6 +54,7 @@ RecipientOption = Annotated[
 SignOption = Annotated[
     Path | None, typer.Option(help="Sign it with this OpenSSH private key, an Ed25519 one.")
 ]
+SkipBadOption = Annotated[bool, typer.Option(help="Leave out unreadable images instead of stopping.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no remarks.")]
 ResizeOption = Annotated[
     Resize | None, typer.Option(help="Bring images to size: fill it and cut the rest, or distort.")

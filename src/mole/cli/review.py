@@ -14,21 +14,27 @@ from mole.cli.options import (
     ModeOption,
     QuietOption,
     ResizeOption,
+    SkipBadOption,
     WindowOption,
     parse_bits,
     parse_window,
 )
-from mole.cli.terminal import check_output, say, show
+from mole.cli.terminal import check_output, complain_of, progress_bar, say, show
 from mole.exchange.signatures import load_signed_layer
 from mole.provider.picture_sheet import save_sheet
 from mole.provider.review import contact_sheet, review_layer
+from mole.scheme.augmented import too_large
+from mole.scheme.shapes import element_count, shape_text
+from mole.sources.inspection import inspect
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
 
 
 def review(
     layer: LayerArgument,
-    data: Annotated[str, typer.Option(help="Your data; a few images of it are looked at.")],
+    data: Annotated[
+        str, typer.Option(help="Your data; every image is checked, and a few of them are drawn.")
+    ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="A picture to write, of layers on images.")
     ] = Path("review.png"),
@@ -37,6 +43,7 @@ def review(
     resize: ResizeOption = None,
     window: WindowOption = None,
     bits: BitsOption = "8",
+    skip_bad: SkipBadOption = False,
     layer_signer: LayerSignerOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
@@ -47,7 +54,15 @@ def review(
     first, signature = load_signed_layer(layer, layer_signer)
     source = open_source(data, labels=False, window=parse_window(window), bits=parse_bits(bits))
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
-    plain = preparation.samples(source, samples)
+    sizes = element_count(first.input_shape), element_count(first.output_shape)
+    if reason := too_large(*sizes):
+        say(f"mole: a first layer for {shape_text(first.input_shape)} {reason}", quiet=quiet)
+    with progress_bar("Looking", quiet=quiet) as progress:
+        looked = inspect(source, preparation, progress=progress)
+    looked.refuse(skip_bad=skip_bad)
+    if (problems := looked.error()) is not None:
+        complain_of(problems)
+    plain = preparation.samples(source, samples, skip_bad=skip_bad)
     found = review_layer(first, plain)
     has_picture = len(first.input_shape) == 3
     if has_picture:
@@ -58,6 +73,9 @@ def review(
         {
             "picture": str(out) if has_picture else None,
             "signature": signature,
+            "images": looked.samples,
+            "images that cannot be used": looked.bad,
+            "augmented layer bytes": 4 * sizes[0] * sizes[1],
             "hostile": bool(found.copies.words),
             "rebuilt correlation": round(found.correlation, 4),
             "best map correlation": None

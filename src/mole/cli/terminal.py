@@ -26,10 +26,12 @@ from mole.errors import (
     MoleWarning,
     ParameterError,
     PrivacyWarning,
+    ProblemsError,
     with_advice,
 )
 from mole.foreign_text import LONGEST, listed, printable, shown
 from mole.progress import Progress
+from mole.quantities import size_text
 from mole.storage.atomic import reason_of
 from mole.storage.regular import open_regular
 from mole.storage.signing import SigningKey
@@ -95,11 +97,17 @@ def in_options(error: MoleError) -> str:
     return with_advice(error.message, hints)
 
 
-def complain(text: str, lines: Sequence[str] = ()) -> None:
-    """What went wrong: one sentence, and a line for each of many things."""
-    typer.echo(f"mole: {fit_to_print(text)}", err=True)
-    for line in lines:
-        typer.echo(f"  {fit_to_print(line)}", err=True)
+def complain(text: str, problems: Sequence[str] = ()) -> None:
+    """What went wrong: one sentence; where it is several things, each in a line of its own."""
+    typer.echo(fit_to_print(f"mole: {text}:" if problems else f"mole: {text}"), err=True)
+    for problem in problems:
+        typer.echo(f"  - {fit_to_print(problem)}", err=True)
+
+
+def complain_of(error: MoleError) -> None:
+    """What went wrong, and what would help."""
+    several = error.problems if isinstance(error, ProblemsError) else ()
+    complain(in_options(error), [in_options(problem) for problem in several])
 
 
 def say(text: str, *, quiet: bool = False) -> None:
@@ -126,12 +134,19 @@ def warnings_said(*, quiet: bool) -> Iterator[None]:
 
 
 def show(facts: Mapping[str, Any], *, as_json: bool) -> None:
-    """A result: a table, or JSON."""
+    """A result: a table, in which bytes are sizes for people, or JSON."""
     if as_json:
         typer.echo(masked(json.dumps(facts)))
         return
-    width = max(min(len(name), LONGEST) for name in facts)
-    for name, value in facts.items():
+    sized = {
+        name.replace("all", "total").replace("bytes", "size") if is_size else name: size_text(value)
+        if is_size
+        else value
+        for name, value in facts.items()
+        for is_size in [name.endswith("bytes") and isinstance(value, int)]
+    }
+    width = max(min(len(name), LONGEST) for name in sized)
+    for name, value in sized.items():
         typer.echo(fit_to_print(f"{name:<{width}}  {in_words(value)}"))
 
 

@@ -24,6 +24,7 @@ from mole.exchange.delivery import AUGMENTED, Delivery
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
 from mole.provider.review import review_layer
+from mole.quantities import counted
 from mole.sources.bundled import Arrays, fashion_mnist
 from mole.torch import export_first_layer, train
 
@@ -58,7 +59,7 @@ def tell(folder: Path, *, seeds: int, say: Say) -> dict[str, Any]:
     say("Developer: checks the delivery.")
     _check(made.delivery, say)
 
-    say(f"Developer: trains three ways, {seeds} seeds each.")
+    say(f"Developer: trains three ways, {counted(seeds, 'seed')} each.")
     arms = []
     for arm in train_arms(images, made.delivery, seeds):
         arms.append(arm)

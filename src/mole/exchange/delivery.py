@@ -67,6 +67,7 @@ class Delivery:
         store = open_store(os.fspath(place)) if isinstance(place, str | os.PathLike) else place
         if isinstance(store, LocalStore) and not store.folder.exists():
             raise DeliveryError(f"{store.label} is not there: give the folder of a delivery")
+        _check_finished(store)
         store = _unsealed(store, identity)
         content = Manifest.stored(store)
         return cls(store, Manifest.parse(content, f"{store.label}/{MANIFEST}"), content)
@@ -193,6 +194,21 @@ class Delivery:
             for name in looked_at
             if digest_of(self.store, name) != (files[name].sha256, files[name].bytes)
         ]
+
+
+def _check_finished(store: Store) -> None:
+    """Refuse what is no delivery, or is not finished yet, each in its own words."""
+    names = store.names()
+    if names & {MANIFEST, MANIFEST + SUFFIX}:
+        return
+    if names & {UNFINISHED, UNFINISHED + SUFFIX}:
+        raise DeliveryError(
+            f"{store.label} holds a delivery that is not finished: its provider finishes it by repeating "
+            "the call that began it"
+        )
+    raise DeliveryError(
+        f"{store.label} has no {MANIFEST}, so it is not a delivery: give the folder or URL of one"
+    )
 
 
 def _unsealed(store: Store, identity: Identity | None) -> Store:

@@ -31,6 +31,7 @@ from mole.exchange.signatures import SIGNATURE, check_delivery
 from mole.exchange.split_roles import rows_by_split
 from mole.foreign_text import AT_MOST, listed, shown
 from mole.progress import Progress, no_progress
+from mole.quantities import counted, size_text
 from mole.scheme.augmented import AugmentedLayer
 from mole.storage.identities import Identity
 from mole.storage.stores import Store, digest_of
@@ -123,7 +124,7 @@ def _files(delivery: Delivery, progress: Progress) -> Answer:
         progress(done, total)
     if problems:
         return False, _told(problems)
-    return True, f"{len(files)} files, {total / 1e6:.1f} MB, every checksum right"
+    return True, f"{counted(len(files), 'file')}, {size_text(total)}, every checksum right"
 
 
 class _Seen(NamedTuple):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mole.quantities import counted
 from mole.sources.source import Source
 
 MANY = 100  # classes: beyond, they may be people
@@ -72,7 +73,7 @@ def what_leaves(source: Source, *, class_names: bool | None = None, labels: bool
         reason = "one of them looks like the name or the number of a patient"
     else:
         return Leaving(labels=True, class_names=True)
-    kept = f"the names of {len(source.classes)} classes stay here: {reason}"
+    kept = f"the names of {counted(len(source.classes), 'class', 'classes')} stay here: {reason}"
     return Leaving(labels=True, class_names=False, kept=kept)
 
 

@@ -214,5 +214,6 @@ def write_here(
                 future.result()
                 yield job.rows
         except BaseException:
+            maker.stop()
             pool.shutdown(cancel_futures=True)
             raise

@@ -20,6 +20,7 @@ from typing import Any
 
 from mole.errors import DeliveryError, ParameterError
 from mole.exchange.manifest import Manifest
+from mole.quantities import joined
 from mole.storage.atomic import reason_of
 
 SUFFIX = ".ledger"
@@ -194,8 +195,9 @@ def keygen_warnings(key_path: Path, layer_fingerprint: str) -> list[str]:
     ]
     if used:
         warnings.append(
-            f"data for this first layer was delivered under {' and '.join(used)} before: its developer "
-            "needs that key for further data, and a new augmented layer for a new key"
+            f"data for this first layer was delivered under {joined(used)} before: its developer needs "
+            f"{'that key' if len(used) == 1 else 'one of those keys'} for further data, and a new "
+            "augmented layer for a new key"
         )
     return warnings
 

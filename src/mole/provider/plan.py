@@ -13,6 +13,7 @@ from mole.errors import ParameterError, SourceError
 from mole.exchange.shards import RESERVED, Dtype, shard_name
 from mole.foreign_text import shown
 from mole.provider.keys import MorphKey
+from mole.quantities import counted
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import element_count
@@ -74,6 +75,7 @@ class Plan:
         sizes: how many samples each split has.
         classes: names of the classes that leave, if any.
         kept: the type of each further column.
+        parts: what it is made from, each part by itself, to tell which of them another delivery has not.
         delivery_id: a name for all this that only the holder of the key can compute.
     """
 
@@ -95,6 +97,7 @@ class Plan:
     sizes: Mapping[str, int] = field(init=False)
     classes: tuple[str, ...] | None = field(init=False)
     kept: Mapping[str, pa.DataType] = field(init=False)
+    parts: Mapping[str, Any] = field(init=False)
     delivery_id: str = field(init=False)
 
     def __post_init__(self, source: Source, key: MorphKey) -> None:
@@ -106,7 +109,9 @@ class Plan:
         }
         for name, value in facts.items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "delivery_id", self._named_by(source, key))
+        options = self._options()
+        object.__setattr__(self, "parts", self._parts(source, key, options))
+        object.__setattr__(self, "delivery_id", self._named_by(source, key, options))
 
     @cached_property
     def preparation(self) -> Preparation:
@@ -144,13 +149,13 @@ class Plan:
             )
         if source.unread and not self.skip_bad:
             raise SourceError(
-                f"{len(source.unread)} image files are of a kind that cannot be read, such as "
+                f"{counted(len(source.unread), 'image file')} of a kind that cannot be read, such as "
                 f"{source.unread[0]}: convert them, or leave them out",
                 advice={"skip_bad": True},
             )
 
-    def _named_by(self, source: Source, key: MorphKey) -> str:
-        options = {
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {
             "dtype": self.dtype,
             "layer_dtype": self.layer_dtype,
             "mode": self.mode,
@@ -165,6 +170,20 @@ class Plan:
             options["labels"] = self.labels
         if self.recipients:
             options["recipients"] = self.recipients
+        return options
+
+    def _parts(self, source: Source, key: MorphKey, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Each part by itself; of the data only a digest, because it may lie in clear for a while."""
+        data = json.dumps([source.fingerprint, self.sizes], sort_keys=True)
+        return {
+            "key": key.fingerprint,
+            "layer": self.layer.fingerprint,
+            "data": key.mac("delivery/data", data),
+            "samples": dict(self.sizes),
+            **{name: list(value) if isinstance(value, tuple) else value for name, value in options.items()},
+        }
+
+    def _named_by(self, source: Source, key: MorphKey, options: Mapping[str, Any]) -> str:
         facts = [source.fingerprint, self.sizes, self.layer.fingerprint, key.fingerprint, options]
         return key.mac("delivery", json.dumps(facts, sort_keys=True))
 

@@ -5,6 +5,7 @@ import warnings
 from mole.errors import DeliveryError, MoleWarning, PrivacyWarning
 from mole.exchange.manifest import Manifest
 from mole.provider.ledger import Ledger
+from mole.quantities import counted
 from mole.sources.source import Source
 
 
@@ -12,7 +13,7 @@ def warn_of_source(source: Source, stacklevel: int = 3) -> None:
     """Say what is left out of a source, what was not used, and what its pixels may show about people."""
     if source.unread:
         warnings.warn(
-            f"left out: {len(source.unread)} image files of a kind that cannot be read, such as "
+            f"left out: {counted(len(source.unread), 'image file')} of a kind that cannot be read, such as "
             f"{source.unread[0]}",
             MoleWarning,
             stacklevel=stacklevel,

@@ -1,6 +1,7 @@
 """One shard: read, prepare, morph, encode, write. Every engine does this same work."""
 
 from concurrent.futures import Executor
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,16 @@ class ShardMaker:
         self._source = source
         self._input_shape = plan.layer.input_shape
         self._decoders = decoders if source.decodes else None
+        self._stopped = Event()
 
     def write(self, job: ShardJob, encoding: Encoding, store: Store) -> None:
         """Make a shard and write it."""
         shard = self.make(job, encoding)
         store.make(job.name, lambda path: write_shard(shard, self._input_shape, path))
+
+    def stop(self) -> None:
+        """Let shards that are being made end soon, without being written: somebody wants to leave."""
+        self._stopped.set()
 
     def make(self, job: ShardJob, encoding: Encoding) -> Shard:
         """A shard, piece by piece: small arrays are used again where large ones would be new each time."""
@@ -54,6 +60,8 @@ class ShardMaker:
         dtypes: set[str] = set()
         clipped = Clipping()
         for piece in job.pieces(max(1, PIECE_BYTES // (4 * elements))):
+            if self._stopped.is_set():
+                raise DeliveryError(f"{job.name} was not finished: call again to resume")
             rows = self.read(piece)
             filled = slice(len(positions), len(positions) + len(rows.plain))
             morphed = self.morphed(rows.plain)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from mole.errors import ParameterError, ShapeError
 from mole.limits import MAX_ELEMENTS, MAX_FEATURES
+from mole.quantities import size_text
 from mole.scheme.convolution import Convolution, add_bias
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.geometry import LayerGeometry
@@ -195,16 +196,55 @@ def _convolved_inverse(
     return matrix.reshape(elements, layer.channels * positions)
 
 
+def too_large(inputs: int, outputs: int, *, itemsize: int = 4) -> str | None:
+    """Why a first layer with so many input and output elements cannot be delivered; None if it can.
+
+    >>> too_large(3 * 8 * 8, 4 * 8 * 8)
+    >>> too_large(3 * 2000 * 2000, 64 * 1000 * 1000)
+    'cannot be delivered: the augmented layer would take 3.1 PB, more than the memory of this machine; its \
+developer can export it again with a smaller input shape or a larger stride (`mole export-layer`)'
+    """
+    needed = inputs * outputs * itemsize
+    if needed <= _physical_memory():
+        return None
+    return (
+        f"cannot be delivered: the augmented layer would take {size_text(needed)}, more than the memory of "
+        "this machine; its developer can export it again with a smaller input shape or a larger stride "
+        "(`mole export-layer`)"
+    )
+
+
+def refuse_too_large(layer: FirstLayer, dtype: LayerDtype | None = None) -> None:
+    """Stop before a key is made, or any work is done, for a layer whose augmented layer fits nowhere.
+
+    Args:
+        layer: the first layer.
+        dtype: how the augmented layer is to be stored; None if that is open, and 16 bits would do.
+
+    Raises:
+        ParameterError: with what it would take, and who can change that.
+    """
+    sizes = element_count(layer.input_shape), element_count(layer.output_shape)
+    fits_in_half = too_large(*sizes, itemsize=2) is None
+    if dtype is None and fits_in_half:
+        return
+    if reason := too_large(*sizes, itemsize=np.dtype(dtype or "float32").itemsize):
+        raise ParameterError(
+            f"a first layer for {shape_text(layer.input_shape)} {reason}",
+            advice={"layer_dtype": "float16"} if fits_in_half else None,
+        )
+
+
 def _allocate(shape: Shape, dtype: FloatType, layer: FirstLayer) -> Array:
-    needed = element_count(shape) * dtype.itemsize
     try:
-        if needed > _physical_memory():
+        if too_large(shape[0], element_count(shape[1:]), itemsize=dtype.itemsize):
             raise MemoryError
         return np.empty(shape, dtype)
     except MemoryError:
+        needed = size_text(element_count(shape) * dtype.itemsize)
         raise ParameterError(
-            f"the augmented layer of a {shape_text(layer.input_shape)} input would take "
-            f"{needed / 1e9:.0f} GB, more than this machine has: use smaller images or a larger stride"
+            f"the augmented layer of a {shape_text(layer.input_shape)} input would take {needed}, more "
+            "than this machine has: use smaller images or a larger stride"
         ) from None
 
 

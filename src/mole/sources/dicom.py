@@ -3,8 +3,9 @@
 Nothing but pixels comes out: headers, with all that they say about a patient, are never passed on.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -19,7 +20,7 @@ from mole.sources.images import decoder_reason
 from mole.sources.label_matching import FoundLabels, labels_of
 from mole.sources.reading import Bits, Reading, Window
 from mole.sources.row_matching import Row
-from mole.sources.source import BadSampleError, Labels, Sample, Source
+from mole.sources.source import BadSampleError, Labels, Outline, Sample, Source
 from mole.storage.locations import FileMark, Location, fingerprint
 
 SUFFIX = ".dcm"
@@ -37,6 +38,7 @@ class FrameSplit:
     extra: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     window: Window | None = None
     bits: Bits = 8
+    outlines: dict[str, Outline | None] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -44,9 +46,24 @@ class FrameSplit:
     def read(self, index: int) -> Sample:
         """One frame as a screen would show it."""
         path, frame = self.frames[index]
+        with self._told_of(index), _at(self.folder, path).open() as file:
+            pixels = _pydicom(self.folder)[2].decode(file, frame, window=self.window, bits=self.bits)
+        return Sample(pixels, "hw" if pixels.ndim == 2 else "hwc")
+
+    def outline(self, index: int) -> Outline | None:
+        """What the header tells, which is the same for every frame of a file."""
+        path, _ = self.frames[index]
+        if path not in self.outlines:
+            with self._told_of(index), _at(self.folder, path).open() as file:
+                self.outlines[path] = _pydicom(self.folder)[2].outline(file, self.bits)
+        return self.outlines[path]
+
+    @contextmanager
+    def _told_of(self, index: int) -> Iterator[None]:
+        """Say of a frame what is wrong with it."""
+        path, _ = self.frames[index]
         try:
-            with _at(self.folder, path).open() as file:
-                pixels = _pydicom(self.folder)[2].decode(file, frame, window=self.window, bits=self.bits)
+            yield
         except SourceError as error:
             label = _at(self.folder, path).label
             raise BadSampleError(self.name_of(index), error.message.removeprefix(f"{label} ")) from None
@@ -54,7 +71,6 @@ class FrameSplit:
             raise BadSampleError(
                 self.name_of(index), f"it is not a readable DICOM image ({decoder_reason(error)})"
             ) from None
-        return Sample(pixels, "hw" if pixels.ndim == 2 else "hwc")
 
     def name_of(self, index: int) -> str:
         """The file's name, and the frame's number."""

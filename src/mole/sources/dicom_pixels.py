@@ -20,6 +20,7 @@ from pydicom.uid import DeflatedExplicitVRLittleEndian
 from mole.limits import most_unpacked
 from mole.sources.images import check_pixel_count
 from mole.sources.reading import Bits, Window
+from mole.sources.source import Outline
 
 Pixels = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 Values = npt.NDArray[Any]
@@ -28,6 +29,8 @@ Values = npt.NDArray[Any]
 MARK_AT, MARK, COMMANDS = 128, b"DICM", b"\0\0"
 INVERTED = "MONOCHROME1"
 META = 2  # the group of the header's first part
+# What ends the pieces of compressed pixels, and how far from the end of the file it is looked for.
+SEQUENCE_END, TAIL = b"\xfe\xff\xdd\xe0\0\0\0\0", 4096
 # Where files with many frames keep what others have at the top of their header.
 _FRAME_SEQUENCES = ("PixelValueTransformationSequence", "FrameVOILUTSequence")
 
@@ -49,6 +52,34 @@ def decode(file: IO[bytes], frame: int, *, window: Window | None = None, bits: B
     stored = pixel_array(cast(BinaryIO, file) if reads_one else dcmread(file), index=frame)
     pixels = _in_bits(displayed(stored, header, frame, window), bits)
     return np.iinfo(pixels.dtype).max - pixels if header.PhotometricInterpretation == INVERTED else pixels
+
+
+def outline(file: IO[bytes], bits: Bits = 8) -> Outline | None:
+    """What every frame of a file will be, by its header; None where only decoding tells.
+
+    That is so too where pixels seem to be missing at the end.
+    """
+    check_deflated(file)
+    header = dcmread(file, stop_before_pixels=True)
+    sides = int(header.get("Rows") or 0), int(header.get("Columns") or 0)
+    syntax = header.file_meta.get("TransferSyntaxUID")
+    check_pixel_count(*sides)
+    if syntax is None or syntax.is_deflated or not all(sides):
+        return None
+    if syntax.is_encapsulated:
+        file.seek(max(0, file.seek(0, 2) - TAIL))
+        is_whole = SEQUENCE_END in file.read()
+    else:
+        samples = int(header.get("SamplesPerPixel") or 1) * int(header.get("NumberOfFrames") or 1)
+        stored = sides[0] * sides[1] * samples * int(header.get("BitsAllocated") or 0)
+        pixels_at = file.tell() + (8 if syntax.is_implicit_VR else 12)  # behind the element's own header
+        is_whole = stored > 0 and file.seek(0, 2) - pixels_at >= stored // 8
+    kind = header.get("PhotometricInterpretation")
+    if not is_whole or not str(kind).startswith(("MONOCHROME", "RGB", "YBR", "PALETTE")):
+        return None
+    if str(kind).startswith("MONOCHROME"):
+        return Outline(sides, "hw", f"uint{bits}")
+    return Outline((*sides, 3), "hwc", f"uint{bits}")
 
 
 def check_deflated(file: IO[bytes]) -> None:

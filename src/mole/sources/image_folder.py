@@ -7,7 +7,8 @@
 DICOM files are arranged in the same way. A table of labels takes the place of class folders.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,11 +16,12 @@ import numpy as np
 
 from mole.errors import SourceError
 from mole.limits import MAX_IMAGE_BYTES
+from mole.sources.image_headers import image_outline
 from mole.sources.images import OTHER_SUFFIXES, SUFFIXES, ImageError, decode_image
 from mole.sources.label_matching import FoundLabels, labels_of
 from mole.sources.numbering import numbered
 from mole.sources.reading import Reading
-from mole.sources.source import BadSampleError, Labels, Sample, Source
+from mole.sources.source import BadSampleError, Labels, Outline, Sample, Source
 from mole.sources.table_files import typed
 from mole.storage.locations import FileMark, Location, fingerprint
 
@@ -63,16 +65,29 @@ class FileSplit:
     def read(self, index: int) -> Sample:
         """One decoded image."""
         place = self.folder.child(self.paths[index])
-        try:
+        with _told_of(place):
             return decode_image(place.read_at_most(MAX_IMAGE_BYTES))
-        except ImageError as error:
-            raise BadSampleError(place.label, str(error)) from None
-        except SourceError as error:
-            raise BadSampleError(place.label, error.message.removeprefix(f"{place.label} ")) from None
+
+    def outline(self, index: int) -> Outline | None:
+        """What the header and the end of a file tell."""
+        place = self.folder.child(self.paths[index])
+        with _told_of(place), place.open() as file:
+            return image_outline(file)
 
     def name_of(self, index: int) -> str:
         """The file's name."""
         return self.folder.child(self.paths[index]).label
+
+
+@contextmanager
+def _told_of(place: Location) -> Iterator[None]:
+    """Say of a file what is wrong with it."""
+    try:
+        yield
+    except ImageError as error:
+        raise BadSampleError(place.label, str(error)) from None
+    except SourceError as error:
+        raise BadSampleError(place.label, error.message.removeprefix(f"{place.label} ")) from None
 
 
 @dataclass(frozen=True)

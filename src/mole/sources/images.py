@@ -2,7 +2,9 @@
 
 import io
 import warnings
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,11 +42,21 @@ def decode_image(content: bytes) -> Sample:
     Raises:
         ImageError: if it is not an image, damaged, or more than one image.
     """
+    with opened_image(io.BytesIO(content)) as image:
+        return _sample(ImageOps.exif_transpose(image))
+
+
+@contextmanager
+def opened_image(file: IO[bytes]) -> Iterator[Image.Image]:
+    """An image whose header was read, and no pixels yet; what goes wrong with it is an ImageError."""
     try:
-        with Image.open(io.BytesIO(content), formats=FORMATS) as image:
+        if not file.read(1):
+            raise ImageError("it is empty")
+        file.seek(0)
+        with Image.open(file, formats=FORMATS) as image:
             check_pixel_count(*image.size)
             _check_single(image)
-            return _sample(ImageOps.exif_transpose(image))
+            yield image
     except ImageError:
         raise
     except UnidentifiedImageError:
@@ -76,19 +88,27 @@ def _check_single(image: Image.Image) -> None:
         raise ImageError(f"it has {frames} pages or frames: save each as an image of its own")
 
 
-def _sample(image: Image.Image) -> Sample:
+def read_as(image: Image.Image) -> str:
+    """Pillow's name for what an image's pixels are read as: F, I, L, LA, RGB or RGBA."""
     if image.mode == "F":
-        return Sample(np.asarray(image), "hw")
+        return "F"
     if image.mode == "I" or image.mode.startswith("I;16"):
-        return Sample(_sixteen_bits(image), "hw")
+        return "I"
     is_transparent = "transparency" in image.info
     if image.mode in ("LA", "La") or (image.mode == "L" and is_transparent):
-        return Sample(np.asarray(image.convert("LA")), "hwc")
+        return "LA"
     if image.mode in ("1", "L"):
-        return Sample(np.asarray(image.convert("L")), "hw")
-    if image.mode in ("RGBA", "RGBa", "PA") or is_transparent:
-        return Sample(np.asarray(image.convert("RGBA")), "hwc")
-    return Sample(np.asarray(image.convert("RGB")), "hwc")
+        return "L"
+    return "RGBA" if image.mode in ("RGBA", "RGBa", "PA") or is_transparent else "RGB"
+
+
+def _sample(image: Image.Image) -> Sample:
+    mode = read_as(image)
+    if mode == "F":
+        return Sample(np.asarray(image), "hw")
+    if mode == "I":
+        return Sample(_sixteen_bits(image), "hw")
+    return Sample(np.asarray(image.convert(mode)), "hw" if mode == "L" else "hwc")
 
 
 def _sixteen_bits(image: Image.Image) -> npt.NDArray[Any]:

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mole.errors import SourceError
+from mole.errors import ProblemsError, SourceError
 from mole.foreign_text import listed, shown
 from mole.sources.label_tables import FILE_NAME, LabelTable, NoNamesError, read_label_table
 from mole.sources.reading import Reading
@@ -94,7 +94,9 @@ def labels_of(
     labels = [table.label for table in tables.values()]
     if wrong and reading.labels:
         what = f"{labels[0]} does" if len(labels) == 1 else f"the tables of labels ({listed(labels)}) do"
-        raise SourceError(f"{what} not fit the images of {folder.label}: correct this", lines=wrong)
+        raise ProblemsError(
+            f"{what} not fit the images of {folder.label}", [SourceError(line) for line in wrong]
+        )
     has_labels = any(row.label is not None for row in rows.values())
     digests = tuple(table.digest for table in tables.values())
     return FoundLabels(rows, has_labels, tuple(labels), digests, tuple(unused))

@@ -18,7 +18,7 @@ from mole.progress import Progress, no_progress
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation, check_pixels, plain_data
 from mole.scheme.shapes import Array, Shape, check_shape, shape_text
-from mole.sources.source import BadSampleError, Sample, Source, Split, main_split
+from mole.sources.source import BadSampleError, Outline, Sample, Source, Split, main_split
 
 Mode = Literal["L", "RGB"]
 """What colours are converted to: grey, or red, green and blue."""
@@ -27,6 +27,7 @@ Resize = Literal["crop", "stretch"]
 
 MODES: tuple[Mode, ...] = get_args(Mode)
 RESIZES: tuple[Resize, ...] = get_args(Resize)
+CHANNELS_OF = {"L": 1, "RGB": 3}
 IMAGE_CHANNELS = (1, 2, 3, 4)  # grey or colour, each with or without transparency
 
 
@@ -120,15 +121,21 @@ class Preparation:
                 plain[row] = plain_data(shaped[np.newaxis], self.normalisation)[0]
         return PlainSamples(plain, [place for place, _ in usable], {dtype.name for dtype in dtypes})
 
-    def samples(self, source: Source, count: int, *, progress: Progress = no_progress) -> Array:
+    def samples(
+        self, source: Source, count: int, *, skip_bad: bool = False, progress: Progress = no_progress
+    ) -> Array:
         """Plain data of at most `count` samples, spread evenly over the main split: (n, *input_shape).
 
         Raises:
-            BadSampleError: at the first sample that cannot be used.
+            BadSampleError: at the first sample that cannot be used, unless they are skipped; and where not
+                one is left.
         """
         split = main_split(source)
-        indices = np.linspace(0, len(split) - 1, min(count, len(split))).astype(int)
-        return self.plain_samples(split, indices.tolist(), progress=progress)
+        indices = np.linspace(0, len(split) - 1, min(count, len(split))).astype(int).tolist()
+        if not skip_bad:
+            return self.plain_samples(split, indices, progress=progress)
+        plain = self.read_many(split, indices, skip_bad=True).plain
+        return plain if len(plain) else self.plain_samples(split, indices)
 
     def plain_samples(
         self, split: Split, indices: Sequence[int], *, progress: Progress = no_progress
@@ -154,8 +161,27 @@ class Preparation:
             if values.shape != self.input_shape and (self.mode is not None or self.resize is not None):
                 values = self._convert(values)
         if values.shape != self.input_shape:
-            raise self._misfit(values.shape, is_image=axes != "any")
+            raise self._misfit(values.shape, values.dtype, is_image=axes != "any")
         return self._usable(values)
+
+    def check(self, outline: Outline) -> None:
+        """Refuse a sample that `shape` would refuse, as far as its outline tells.
+
+        Raises:
+            ShapeError: in the same words.
+        """
+        shape, dtype = outline.shape, np.dtype(outline.dtype)
+        if shape != self.input_shape or outline.axes not in ("any", "hw"):
+            if outline.axes != "any":
+                empty = np.broadcast_to(np.zeros((), dtype), shape)  # takes no room
+                shape = self._channels_first(empty, outline.axes).shape
+                if shape != self.input_shape and (self.mode is not None or self.resize is not None):
+                    self._check_convertible(shape, dtype)
+                    channels = shape[0] if self.mode is None else CHANNELS_OF[self.mode]
+                    shape = (channels, *(shape if self.resize is None else self.input_shape)[1:])
+            if shape != self.input_shape:
+                raise self._misfit(shape, dtype, is_image=outline.axes != "any")
+        check_pixels(np.empty(0, dtype), self.normalisation)
 
     def plain(self, shaped: npt.NDArray[Any]) -> Array:
         """Plain data from shaped samples, (b, *input_shape): from 0 to 1 and normalised; float32."""
@@ -186,15 +212,9 @@ class Preparation:
         return values if axes == "chw" else values.transpose(2, 0, 1)
 
     def _convert(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if values.dtype == np.uint16 and len(values) == 1:
+        self._check_convertible(values.shape, values.dtype)
+        if values.dtype == np.uint16:
             return self._convert_grey(values[0])
-        if values.dtype != np.uint8:
-            raise ShapeError(
-                f"it is {values.dtype}, and only 8-bit images and grey 16-bit ones can be resized or "
-                "converted: make it 8-bit first"
-            )
-        if values.shape[0] not in IMAGE_CHANNELS:
-            raise ShapeError(f"it has {values.shape[0]} channels, and an image has 1 to 4: give images")
         image = Image.fromarray(values[0] if len(values) == 1 else values.transpose(1, 2, 0))
         if self.mode is not None:
             image = image.convert(self.mode)
@@ -208,6 +228,15 @@ class Preparation:
             values = np.asarray(self._resized(Image.fromarray(values.astype(np.float32))))
             values = np.clip(np.rint(values), 0, 0xFFFF).astype(np.uint16)
         return np.stack([values] * (3 if self.mode == "RGB" else 1))
+
+    def _check_convertible(self, shape: Shape, dtype: np.dtype[Any]) -> None:
+        if not _is_convertible(shape, dtype):
+            raise ShapeError(
+                f"it is {dtype}, and only 8-bit images and grey 16-bit ones can be resized or "
+                "converted: make it 8-bit first"
+            )
+        if shape[0] not in IMAGE_CHANNELS:
+            raise ShapeError(f"it has {shape[0]} channels, and an image has 1 to 4: give images")
 
     def _resized(self, image: Image.Image) -> Image.Image:
         height, width = self.input_shape[-2:]
@@ -223,12 +252,16 @@ class Preparation:
         check_pixels(values, self.normalisation)
         return values
 
-    def _misfit(self, shape: Shape, *, is_image: bool) -> ShapeError:
+    def _misfit(self, shape: Shape, dtype: np.dtype[Any], *, is_image: bool) -> ShapeError:
         """What is wrong with a shape, and which parameters would help."""
         got, wanted = (shape_text(sides) for sides in (shape, self.input_shape))
         wrong = f"it is {got} and the layer takes {wanted}"
         if not is_image or len(self.input_shape) != len(shape):
             return ShapeError(f"{wrong}: give data of that shape")
+        if not _is_convertible(shape, dtype):
+            return ShapeError(
+                f"{wrong}, and it is {dtype}, which cannot be resized or converted: make it 8-bit first"
+            )
         channels, advice = self.input_shape[0], dict[str, str | tuple[str, ...]]()
         if shape[0] != channels:
             if channels not in (1, 3) or shape[0] not in IMAGE_CHANNELS:
@@ -237,3 +270,8 @@ class Preparation:
         if shape[1:] != self.input_shape[1:]:
             advice["resize"] = RESIZES
         return ShapeError(wrong, advice=advice)
+
+
+def _is_convertible(shape: Shape, dtype: np.dtype[Any]) -> bool:
+    """Whether an image, channels first, can be resized: 8 bits, or 16 in grey."""
+    return dtype == np.uint8 or (dtype == np.uint16 and shape[0] == 1)

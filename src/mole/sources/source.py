@@ -30,6 +30,14 @@ class Sample(NamedTuple):
     axes: str
 
 
+class Outline(NamedTuple):
+    """What a sample will be when it is read, as far as a header tells: its shape, axes and number type."""
+
+    shape: tuple[int, ...]
+    axes: str
+    dtype: str
+
+
 class BadSampleError(SourceError):
     """One sample that cannot be read; `name` says which, for the provider's eyes only."""
 
@@ -57,6 +65,13 @@ class Split(Protocol):
 
     def read(self, index: int) -> Sample:
         """One sample; raises BadSampleError."""
+
+    def outline(self, index: int) -> Outline | None:
+        """What `read` would give, without decoding pixels; None where only reading tells.
+
+        Raises:
+            BadSampleError: where it shows already that the sample cannot be read.
+        """
 
     def name_of(self, index: int) -> str:
         """How to tell the provider which sample is meant."""
@@ -150,6 +165,9 @@ class _Unlabelled:
     def read(self, index: int) -> Sample:
         return self.split.read(index)
 
+    def outline(self, index: int) -> Outline | None:
+        return self.split.outline(index)
+
     def name_of(self, index: int) -> str:
         return self.split.name_of(index)
 
@@ -170,6 +188,10 @@ class ArraySplit:
     def read(self, index: int) -> Sample:
         """One row."""
         return Sample(self.values[index], self.axes)
+
+    def outline(self, index: int) -> Outline:
+        """What every row is."""
+        return Outline(self.values.shape[1:], self.axes, self.values.dtype.name)
 
     def name_of(self, index: int) -> str:
         """Which row of which file."""

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -10,9 +11,10 @@ import pyarrow as pa
 
 from mole.errors import SourceError
 from mole.foreign_text import listed, shown
+from mole.sources.image_headers import image_outline
 from mole.sources.images import ImageError, decode_image
 from mole.sources.numbering import numbered
-from mole.sources.source import BadSampleError, Labels, Sample, Source, guess_axes
+from mole.sources.source import BadSampleError, Labels, Outline, Sample, Source, guess_axes
 from mole.storage.arrow_reading import UNREADABLE
 from mole.storage.typed_json import FormatError, parse_json
 
@@ -76,8 +78,23 @@ class TableSplit:
 
     def read(self, index: int) -> Sample:
         """One decoded image, or one tensor."""
-        try:
+        with self._told_of(index):
             return _sample(self.table[self.image][index])
+
+    def outline(self, index: int) -> Outline | None:
+        """What the header of an image tells, or the lengths of a tensor's lists."""
+        kind = self.table.schema.field(self.image).type
+        if isinstance(kind, pa.FixedShapeTensorType):
+            shape = tuple(kind.shape)
+            return Outline(shape, guess_axes(shape), np.dtype(kind.value_type.to_pandas_dtype()).name)
+        with self._told_of(index):
+            return _outline(_content(self.table[self.image][index]))
+
+    @contextmanager
+    def _told_of(self, index: int) -> Iterator[None]:
+        """Say of a row what is wrong with it."""
+        try:
+            yield
         except ImageError as error:
             raise BadSampleError(self.name_of(index), str(error)) from None
         except UNREADABLE as error:
@@ -192,11 +209,32 @@ def _stored(kind: pa.DataType) -> pa.DataType:
     return kind.storage_type if is_extension else kind
 
 
-def _sample(cell: pa.Scalar) -> Sample:
+def _content(cell: pa.Scalar) -> pa.Scalar:
+    """The cell that holds an image's bytes or numbers."""
     if cell.is_valid and isinstance(cell, pa.StructScalar):
         cell = cell["bytes"]
     if not cell.is_valid:
         raise ImageError("it holds no image, or only the path of one: store the image's bytes")
+    return cell
+
+
+def _outline(cell: pa.Scalar) -> Outline | None:
+    """What a cell holds; of nested lists, as long as the first of each kind is."""
+    if isinstance(cell, pa.BinaryScalar):
+        return image_outline(pa.BufferReader(cell.as_buffer()))
+    if isinstance(cell, pa.ExtensionScalar):
+        return None
+    shape: list[int] = []
+    while isinstance(cell, pa.ListScalar) and cell.is_valid:
+        shape.append(len(cell))
+        if not shape[-1]:
+            return None
+        cell = cell[0]
+    return Outline(tuple(shape), guess_axes(tuple(shape)), np.dtype(cell.type.to_pandas_dtype()).name)
+
+
+def _sample(cell: pa.Scalar) -> Sample:
+    cell = _content(cell)
     if isinstance(cell, pa.BinaryScalar):
         return decode_image(cell.as_py())
     values = _array(cell)

@@ -165,7 +165,9 @@ def check_passphrase(passphrase: str) -> str:
     """The same passphrase, unless it is too short for a new key: whoever has the file can try them all."""
     if len(passphrase) < SHORTEST_PASSPHRASE:
         raise KeyFileError(
-            f"a key's passphrase has at least {SHORTEST_PASSPHRASE} characters: choose a longer one"
+            "the passphrase is empty: choose one"
+            if not passphrase
+            else f"a key's passphrase has at least {SHORTEST_PASSPHRASE} characters: choose a longer one"
         )
     return passphrase
 

@@ -1,0 +1,62 @@
+"""What a delivery means for the provider, in lines: what holds for this very one, and nothing else."""
+
+from collections.abc import Iterator
+
+from mole.provider.deliver import Delivered
+from mole.quantities import counted
+from mole.scheme.shapes import element_count
+
+KEEP_NAMES = "with --no-class-names the names stay here"
+
+
+def meaning(made: Delivered) -> Iterator[str]:
+    """What the receiver and a stranger can do with a delivery, what leaves with it, how to send it."""
+    yield ""
+    yield from _receiver(made)
+    yield from _stranger(made)
+    if not made.delivery.is_sealed:
+        yield "This is obfuscation, not encryption: send these files as carefully as you would the images."
+    if made.has_labels:
+        yield _labels(made)
+
+
+def _receiver(made: Delivered) -> Iterator[str]:
+    opened = "open these files with its identity, " if made.delivery.is_sealed else ""
+    if not made.delivery.has_layer:
+        yield f"What the receiver can do: {opened}and run on them what it trained under this key."
+        yield "What the receiver can also do, by trying: get your images back, with the layer that it has."
+        return
+    yield f"What the receiver can do: {opened}train and serve a network, as well as on your images."
+    yield "What the receiver can also do, by trying: get your images back. The augmented layer allows that."
+
+
+def _stranger(made: Delivered) -> Iterator[str]:
+    manifest = made.delivery.manifest
+    if made.delivery.is_sealed:
+        yield "What a stranger sees: names and sizes of files, encrypted for the recipients and your key."
+        return
+    yield "What a stranger who gets only the data files sees: noise."
+    if manifest.kappa > 1:
+        yield (
+            f"With similar images at hand, a stranger may rebuild images: the same core is used "
+            f"{manifest.kappa} times in each of them."
+        )
+    elif made.core == "whitened":
+        side = counted(element_count(manifest.input_shape), "number")
+        yield (
+            f"With similar images at hand, a stranger may still tell some images apart: {manifest.rows:,} "
+            f"images of {side} were morphed with one core, and every further one makes that easier."
+        )
+    else:
+        yield (
+            "With similar images at hand, a stranger learns brightness, colours and coarse layout, and "
+            f"which images are alike: the core is {made.core}, and a whitened one hides more."
+        )
+
+
+def _labels(made: Delivered) -> str:
+    classes = made.delivery.manifest.classes
+    names = (
+        f", and the names of {counted(len(classes), 'class', 'classes')}: {KEEP_NAMES}" if classes else ""
+    )
+    return f"The label of each image leaves with it{names}."

@@ -1,0 +1,282 @@
+"""The place of a delivery: free, taken by this very delivery, or by another; and what is left there.
+
+What an unfinished delivery is made from is pinned in `unfinished.json`: a keyed digest of everything, so
+that it resumes only as what it began as, and its parts, so that a refusal can say which of them differ.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from mole.errors import DeliveryError
+from mole.exchange.card import NAME as CARD
+from mole.exchange.delivery import AUGMENTED, UNFINISHED
+from mole.exchange.manifest import NAME as MANIFEST
+from mole.exchange.manifest import Manifest
+from mole.exchange.probes import NAME as PROBES
+from mole.exchange.shards import SCALES
+from mole.exchange.signatures import SIGNATURE
+from mole.foreign_text import shown
+from mole.limits import MAX_JSON_BYTES
+from mole.provider.keys import MorphKey
+from mole.provider.plan import Plan
+from mole.provider.sealing import delivery_store
+from mole.quantities import counted, joined, size_text
+from mole.storage.atomic import reason_of
+from mole.storage.sealed import SUFFIX, SealedStore
+from mole.storage.stores import LocalStore, Store, open_store, read_at_most
+from mole.storage.typed_json import FormatError, parse_json
+
+WORDS = {
+    "key": "another key",
+    "layer": "another first layer",
+    "data": "other data",
+    "samples": "other data",
+    "keep": "other columns",
+    "recipients": "other recipients",
+}
+KEYED = "data"  # a digest under the key: another key gives another one of the same data
+UNKNOWN = "another key, first layer, data or option"
+OWN = {MANIFEST, SIGNATURE, UNFINISHED, AUGMENTED, SCALES, PROBES, CARD}
+SHARD = re.compile(r"data/.+-\d{5,}-of-\d{5,}\.parquet")
+
+
+@contextmanager
+def alone_in(store: Store, delivery_id: str) -> Iterator[None]:
+    """Keep others from writing there; no matter who does where this very delivery lies finished."""
+    with ExitStack() as work:
+        try:
+            work.enter_context(store.locked())
+        except DeliveryError:
+            if MANIFEST not in store.names() or Manifest.read(store).delivery_id != delivery_id:
+                raise
+        yield
+
+
+def claim(store: Store, plan: Plan) -> bool:
+    """Take the place for this delivery; whether it lies there finished already.
+
+    Raises:
+        DeliveryError: if something else lies there, with what differs where it is another delivery.
+    """
+    names = store.names()
+    if MANIFEST in names:
+        manifest = Manifest.read(store)
+        if manifest.delivery_id != plan.delivery_id:
+            raise _taken(store, "another delivery already", differences(plan.parts, parts_of(manifest)))
+        if UNFINISHED in names:
+            store.remove(UNFINISHED)
+        return True
+    if UNFINISHED in names:
+        found = _pinned(store)
+        if found.get("delivery_id") != plan.delivery_id:
+            parts = found.get("parts")
+            differ = differences(plan.parts, parts) if isinstance(parts, dict) else [UNKNOWN]
+            raise _taken(store, "an unfinished delivery", differ)
+        return False
+    if names:
+        raise _not_empty(store.label)
+    pinned = {"delivery_id": plan.delivery_id, "parts": dict(plan.parts)}
+    store.write(UNFINISHED, json.dumps(pinned).encode())
+    return False
+
+
+def refuse_taken(out: str | os.PathLike[str] | Store, parts: Mapping[str, Any]) -> None:
+    """Refuse a place that holds something else, as far as that shows before the key is there.
+
+    Args:
+        out: the place.
+        parts: what the delivery is made from, as far as it is known yet.
+    """
+    store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
+    if isinstance(store, SealedStore):
+        return
+    try:
+        names = store.names()
+    except DeliveryError as error:
+        if isinstance(store, LocalStore) or not error.message.endswith("it is not there"):
+            raise
+        raise DeliveryError(
+            f"{store.label} cannot be written: there is no such bucket, so make it first or mend the name"
+        ) from None
+    if MANIFEST in names:
+        differ = differences(parts, {name: parts_of(Manifest.read(store)).get(name) for name in parts})
+        if differ:
+            raise _taken(store, "another delivery already", differ)
+    elif names and not names & {UNFINISHED, UNFINISHED + SUFFIX, MANIFEST + SUFFIX}:
+        raise _not_empty(store.label)
+
+
+def parts_of(manifest: Manifest) -> dict[str, Any]:
+    """What a finished delivery says that it is made from."""
+    return {
+        "key": manifest.key_fingerprint,
+        "layer": manifest.layer_fingerprint,
+        "dtype": manifest.dtype,
+        "mode": manifest.mode,
+        "resize": manifest.resize,
+        "keep": list(manifest.columns),
+        "samples": {name: split.samples for name, split in manifest.splits.items()},
+    }
+
+
+def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
+    """What is not the same, in words, among what is known of both.
+
+    >>> differences({"key": "a", "dtype": "int8", "mode": "L"}, {"key": "b", "dtype": "float32"})
+    ['another key', 'another dtype']
+    """
+    is_same_key = here.get("key") == there.get("key")
+    differ = [
+        WORDS.get(name, f"another {name}")
+        for name in here
+        if name in there and here[name] != there[name] and (is_same_key or name != KEYED)
+    ]
+    return list(dict.fromkeys(differ))
+
+
+def clear(store: Store) -> None:
+    """Remove a delivery from a place, the manifest first; never anything else."""
+    check_replaceable(store)
+    for name in sorted(store.names(), key=lambda name: not name.startswith(MANIFEST)):
+        store.remove(name)
+
+
+def check_replaceable(store: Store) -> None:
+    """Refuse to replace anything but a delivery.
+
+    Raises:
+        DeliveryError: if something lies there that is not of a delivery.
+    """
+    names = store.names()
+    plain = {name.removesuffix(SUFFIX) for name in names}
+    others = [name for name in sorted(plain) if name not in OWN and not SHARD.fullmatch(name)]
+    if others or not plain & {MANIFEST, UNFINISHED}:
+        example = f", such as {shown(others[0])}" if others else ""
+        raise DeliveryError(
+            f"{store.label} holds something that is no delivery{example}, and only a delivery is ever "
+            "replaced: choose another place"
+        )
+    if MANIFEST in names:
+        Manifest.read(store)  # one that is damaged, or somebody else's, is an error
+
+
+def store_for(
+    out: str | os.PathLike[str] | Store, plan: Plan, key: MorphKey, *, replace: bool
+) -> tuple[Store, Path | None]:
+    """Where a delivery is written, and the folder whose place it takes in the end, if there is one.
+
+    A finished delivery on a disk stays until the new one is complete; from elsewhere it is removed now.
+    """
+    try:
+        store = delivery_store(out, plan.recipients, key)
+        if not replace or not _is_another(store, plan):
+            return store, None
+    except DeliveryError:
+        if not replace:
+            raise
+    there = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
+    check_replaceable(there)
+    is_finished = bool(there.names() & {MANIFEST, MANIFEST + SUFFIX})
+    if isinstance(there, LocalStore) and is_finished:
+        grown = LocalStore(beside(there.folder))
+        with suppress(DeliveryError):
+            if not _is_another(store := delivery_store(grown, plan.recipients, key), plan):
+                return store, there.folder
+        clear(grown)
+        return delivery_store(grown, plan.recipients, key), there.folder
+    with there.locked():
+        clear(there)
+    return delivery_store(there, plan.recipients, key), None
+
+
+def _is_another(store: Store, plan: Plan) -> bool:
+    """Whether something else than this delivery lies there."""
+    names = store.names()
+    if MANIFEST in names:
+        return Manifest.read(store).delivery_id != plan.delivery_id
+    return bool(names) and _pinned(store).get("delivery_id") != plan.delivery_id
+
+
+def beside(folder: Path) -> Path:
+    """Where a delivery grows that is to take the place of another one."""
+    return folder.with_name(f".{folder.name}.new")
+
+
+def put_in_place(folder: Path) -> None:
+    """Let a finished delivery take the place of the one beside which it grew."""
+    old = folder.with_name(f".{folder.name}.old")
+    with LocalStore(folder).locked():
+        try:
+            shutil.rmtree(old, ignore_errors=True)
+            folder.rename(old)
+            try:
+                beside(folder).rename(folder)
+            except OSError:
+                old.rename(folder)
+                raise
+        except OSError as error:
+            raise DeliveryError(f"{folder} cannot be replaced: {reason_of(error)}") from None
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def give_up_if_nothing_is_lost(store: Store) -> None:
+    """After a failure before the first shard, leave the place as it was, free for another try."""
+    with suppress(DeliveryError, OSError):
+        names = store.names()
+        if MANIFEST in names or any(name.startswith("data/") for name in names):
+            return
+        for name in names:
+            store.remove(name)
+        if isinstance(store, SealedStore):
+            store = store.inner
+        if isinstance(store, LocalStore) and (store.folder / "data").exists():
+            (store.folder / "data").rmdir()
+
+
+def what_is_left(out: str) -> str:
+    """What lies in a place after an interruption, and how to go on: half a sentence."""
+    with suppress(DeliveryError, OSError):
+        store = open_store(out)
+        grown = beside(store.folder) if isinstance(store, LocalStore) else None
+        for place in (LocalStore(grown), store) if grown is not None and grown.exists() else (store,):
+            names = place.names()
+            if names & {UNFINISHED, UNFINISHED + SUFFIX}:
+                shards = [name for name in names if SHARD.fullmatch(name.removesuffix(SUFFIX))]
+                size = f", {size_text(_bytes(place, shards))}" if isinstance(place, LocalStore) else ""
+                done = counted(len(shards), "finished data file")
+                return f"{place.label} holds {done}{size}; the same call resumes"
+            if names & {MANIFEST, MANIFEST + SUFFIX}:
+                return f"the delivery in {place.label} is complete"
+        return "nothing was written; call again to start over"
+    return "the same call resumes"
+
+
+def _bytes(store: LocalStore, names: list[str]) -> int:
+    return sum((store.folder / name).stat().st_size for name in names)
+
+
+def _pinned(store: Store) -> dict[str, Any]:
+    try:
+        found = parse_json(read_at_most(store, UNFINISHED, MAX_JSON_BYTES))
+        return {name: found.value(name) for name in found.names()}
+    except FormatError:
+        return {}
+
+
+def _taken(store: Store, what: str, differ: list[str]) -> DeliveryError:
+    made_with = joined(differ) if differ else "other data or another option"
+    again = "repeat that call to finish it, " if what.startswith("an ") else ""
+    return DeliveryError(
+        f"{store.label} holds {what}, made with {made_with}: {again}choose another place, or replace it",
+        advice={"replace": True},
+    )
+
+
+def _not_empty(label: str) -> DeliveryError:
+    return DeliveryError(f"{label} is not empty: choose another place")

@@ -1,0 +1,181 @@
+"""A look at a whole source before any slow work: everything that is wrong with it, at once.
+
+    found = inspect(open_source("photos"), Preparation.for_layer(layer))
+    found.problems
+
+Samples are judged by their headers, so that thousands of them take a second. One whose header leaves
+doubts is read: a sample that is refused here would be refused later, too. Damage in the midst of pixels
+shows only when they are decoded.
+"""
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from mole.errors import Advice, MoleError, ProblemsError, ShapeError, SourceError
+from mole.progress import Progress, no_progress
+from mole.quantities import counted
+from mole.sources.preparation import Preparation
+from mole.sources.source import BadSampleError, Outline, Source, Split
+
+READERS = 8  # over a network, waiting is most of it
+AT_A_TIME = 256
+EXAMPLES = 2
+_VARYING = re.compile(r"\d+|\(.*\)")  # sizes, and what a decoder says: no kinds of their own
+
+
+@dataclass
+class Problem:
+    """What is wrong with some of the samples, in one way.
+
+    Attributes:
+        first: what is wrong with the first of them.
+        count: how many there are.
+        names: the first few of them.
+    """
+
+    first: BadSampleError
+    count: int = 0
+    names: list[str] = field(default_factory=list)
+
+    def add(self, name: str, count: int = 1) -> None:
+        """Count further samples, named after one of them."""
+        self.count += count
+        if len(self.names) < EXAMPLES:
+            self.names.append(name)
+
+    def error(self, *, alone: bool = True) -> MoleError:
+        """How many, an example or two, and the fix; among others it need not say what they all share."""
+        first, cannot = self.first, " cannot be used" if alone else ""
+        if self.count == 1:
+            reason, who = first.reason, f"{first.name}{cannot}"
+        else:
+            reason = re.sub("^it (?=is|has)", "the first ", first.reason)
+            others = self.count - len(self.names)
+            names = ", ".join(self.names) + (f" and {others:,} more" if others else "")
+            who = f"{counted(self.count, 'image')}{cannot} ({names})"
+        if first.advice:
+            return self._error(f"{who}: {reason}", reason, first.advice)
+        remedy = "leave it out" if self.count == 1 else "leave them out"
+        joint = ", or" if ": " in reason else ": get another copy, or"
+        return self._error(f"{who}: {reason}{joint} {remedy}", reason, {"skip_bad": True})
+
+    def _error(self, message: str, reason: str, advice: Advice) -> MoleError:
+        if self.count > 1 or not message.startswith(f"{self.first.name} cannot be used: "):
+            return SourceError(message, advice=advice)
+        said = message.removeprefix(f"{self.first.name} cannot be used: ")
+        return BadSampleError(self.first.name, said, advice=advice)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found.
+
+    Attributes:
+        samples: how many were looked at, files of kinds that cannot be read among them.
+        problems: what is wrong, each kind once.
+    """
+
+    samples: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def bad(self) -> int:
+        """How many samples cannot be used."""
+        return sum(problem.count for problem in self.problems)
+
+    def error(self) -> MoleError | None:
+        """Everything that is wrong, in one message; None where all is well."""
+        if len(self.problems) <= 1:
+            return self.problems[0].error() if self.problems else None
+        return ProblemsError(
+            f"{self.bad:,} of {counted(self.samples, 'image')} cannot be used, "
+            f"for {len(self.problems)} reasons",
+            [problem.error(alone=False) for problem in self.problems],
+        )
+
+    def refuse(self, *, skip_bad: bool) -> None:
+        """Stop where something is wrong; with `skip_bad` only where nothing else is left.
+
+        Raises:
+            MoleError: with everything that is wrong.
+        """
+        error = self.error()
+        if error is None or (skip_bad and self.bad < self.samples):
+            return
+        if not skip_bad:
+            raise error
+        first = self.problems[0].first
+        raise SourceError(
+            f"not one of {counted(self.samples, 'sample')} can be used, so nothing is left: "
+            f"{first.message}",
+            advice=first.advice,
+        )
+
+
+def inspect(source: Source, preparation: Preparation, *, progress: Progress = no_progress) -> Inspection:
+    """Look at every sample of a source without decoding pixels.
+
+    Args:
+        source: the provider's data.
+        preparation: how samples are to become plain data.
+        progress: called with the samples looked at and the number of all.
+    """
+    problems: dict[tuple[str, ...], Problem] = {}
+    for name in source.unread:
+        reason = "it is of a kind that cannot be read: convert it to PNG"
+        _count(problems, BadSampleError(name, reason))
+    done, total = 0, source.count
+    with ThreadPoolExecutor(READERS, thread_name_prefix="look") as readers:
+        for split in source.splits.values():
+            judge = _Judge(split, preparation)
+            for start in range(0, len(split), AT_A_TIME):
+                indices = range(start, min(start + AT_A_TIME, len(split)))
+                found = readers.map(judge, indices) if source.decodes else map(judge, indices)
+                for error in filter(None, found):
+                    _count(problems, error)
+                done += len(indices)
+                progress(done, total)
+    return Inspection(total + len(source.unread), tuple(problems.values()))
+
+
+class _Judge:
+    """Says what is wrong with a sample, or None."""
+
+    def __init__(self, split: Split, preparation: Preparation) -> None:
+        self._split, self._preparation = split, preparation
+        self._known: dict[Outline, ShapeError | None] = {}
+
+    def __call__(self, index: int) -> BadSampleError | None:
+        try:
+            outline = self._split.outline(index)
+            if outline is None:
+                self._preparation.read(self._split, index)
+                return None
+        except BadSampleError as error:
+            return error
+        if outline not in self._known:
+            self._known[outline] = self._misfit(outline)
+        misfit = self._known[outline]
+        if misfit is None:
+            return None
+        return BadSampleError(self._split.name_of(index), misfit.message, advice=misfit.advice)
+
+    def _misfit(self, outline: Outline) -> ShapeError | None:
+        try:
+            self._preparation.check(outline)
+        except ShapeError as error:
+            return error
+        return None
+
+
+def _count(problems: dict[tuple[str, ...], Problem], error: BadSampleError) -> None:
+    kind = (_VARYING.sub("", error.reason), *error.advice)
+    problems.setdefault(kind, Problem(error)).add(error.name)
+
+
+def usable(split: Split, preparation: Preparation) -> Iterator[int]:
+    """The samples of a split that can be used, as far as their headers tell."""
+    judge = _Judge(split, preparation)
+    return (index for index in range(len(split)) if judge(index) is None)
