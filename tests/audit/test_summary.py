@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from audit_report import HOSTILE, made_up_delivery, made_up_report
-from browsers import DARK_PHONE, LIGHT, PHONE, in_a_browser, problems, sheets
+from browsers import LIGHT, PHONE, in_a_browser, problems, sheets
 from mole.audit.report import Report
 from mole.audit.summary import render_summary
 from mole.errors import ParameterError
@@ -40,7 +40,7 @@ def test_it_is_one_sheet_of_a4(browser, tmp_path, report):
     page.evaluate("document.body.append(document.querySelector('main').cloneNode(true))")
     assert sheets(page.pdf(prefer_css_page_size=True)) == 2  # the count can fail
     page.close()
-    for how in (LIGHT, PHONE, DARK_PHONE):
+    for how in (LIGHT, PHONE):
         assert problems(browser, file, **how) == []
 
 

@@ -10,12 +10,10 @@ from mole.attacks.tools.attack import Attacker
 from mole.audit.report import Level, Verdict
 
 SEALED = (
-    "This delivery is sealed: strangers were not given these files in the clear. What is said below of "
-    "strangers holds for whoever gets them in the clear all the same."
+    "This delivery is sealed: strangers were not given these files in the clear. The attacks of strangers "
+    "on this page assume that they were."
 )
-NOT_SEALED = (
-    "This delivery is not sealed: what is said below of strangers holds for whoever gets the files."
-)
+NOT_SEALED = "This delivery is not sealed: what this page says of strangers holds for whoever gets it."
 
 
 def headline(verdicts: Sequence[Verdict], what: str = "delivery", *, sealed: bool = False) -> str:
