@@ -27,6 +27,7 @@ from mole.sources.preparation import Preparation
 from mole.torch import MorphedDataset
 
 ROWS, SHARD = 40, 12
+GOLDEN = Path(__file__).parents[1] / "golden" / "delivery-0.3" / "int8"
 CLASSES = ("cat", 'the "dog": #1', "a", "b", "c", "d", "e", "f", "g", "Zoë")
 
 
@@ -265,8 +266,8 @@ def test_a_manifest_that_contradicts_itself_is_refused(eight, tmp_path):
         (range(3), None, {"when": pa.timestamp("s")}, None),
     ],
 )
-def test_the_head_says_what_it_can_say_for_certain(eight, labels, classes, kept, expected):
-    manifest = replace(Delivery.open(eight).manifest, classes=classes)
+def test_the_head_says_what_it_can_say_for_certain(labels, classes, kept, expected):
+    manifest = replace(Delivery.open(GOLDEN).manifest, classes=classes)
     head = dataset_card(manifest, labels, kept).split("---\n")[1]
     assert ("dataset_info" in head) == (expected is not None)
     assert expected is None or expected in head
@@ -279,12 +280,11 @@ def test_the_card_names_no_package_that_is_not_published(eight):
 
 
 def test_8_bits_of_version_0_3_are_called_image_and_decoded_all_the_same():
-    golden = Path(__file__).parents[1] / "golden" / "delivery-0.3" / "int8"
-    table = pq.read_table(sorted((golden / "data").glob("train-*.parquet")))
+    table = pq.read_table(sorted((GOLDEN / "data").glob("train-*.parquet")))
     assert "image" in table.column_names
-    assert np.array_equal(mole.decode(table, golden), by_torch(golden))
+    assert np.array_equal(mole.decode(table, GOLDEN), by_torch(GOLDEN))
     with pytest.raises(ShapeError, match="there is no column 'image' among"):
-        mole.decode(table.rename_columns(["row_id", "image_int8", "label"]), golden)
+        mole.decode(table.rename_columns(["row_id", "image_int8", "label"]), GOLDEN)
 
 
 def test_a_moved_delivery_reads_the_same(folder, tmp_path):
