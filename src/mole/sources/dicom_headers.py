@@ -62,7 +62,7 @@ def facts_of(place: Location, size: int, tag: int | None = None) -> HeaderFacts:
 def text_remark(reasons: Iterable[TextSource | None]) -> str:
     """A sentence about pixels that may show text, such as a patient's name; empty where none may.
 
-    >>> text_remark(["capture", None, "says so"])[:73]
+    >>> text_remark(["capture", None, "says so"])[:74]
     '2 of 3 DICOM files may show text, such as a name (1 says so, 1 is a screen'
     """
     counts = Counter(reasons)
