@@ -142,10 +142,8 @@ def test_info_of_what_lies_behind_a_url(files):
     local = right("info", f"file://{files}/first-layer.safetensors", cwd=files)
     assert local == right("info", "first-layer.safetensors", cwd=files)
     done = call("info", "memory://nowhere", cwd=files)
-    assert (
-        done.stderr
-        == "mole: memory://nowhere has no manifest.json: it is no delivery, or it is unfinished\n"
-    )
+    sentence = "has no manifest.json, so it is not a delivery: give the folder or URL of one"
+    assert done.stderr == f"mole: memory://nowhere {sentence}\n"
 
 
 def test_no_message_shows_a_password(files):

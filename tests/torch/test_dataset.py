@@ -260,7 +260,7 @@ def exchange_shard(folder):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (remove_manifest, "has no manifest.json: it is no delivery, or it is unfinished"),
+        (remove_manifest, "has no manifest.json, so it is not a delivery"),
         (change_manifest, "manifest.json is damaged"),
         (remove_shard, "train-00003-of-00007.parquet cannot be read: No such file"),
         (cut_shard, "train-00003-of-00007.parquet is not a readable shard"),
