@@ -82,7 +82,10 @@ def recover(
         provider.save_table(table, out)
         show({"ids": str(out), "rows": table.num_rows, "columns": table.column_names}, as_json=as_json)
         return
-    with progress_bar("Recovering", quiet=quiet) as progress:
+    with (
+        progress_bar("Recovering", quiet=quiet) as progress,
+        progress_bar("Making the core", quiet=quiet) as opened.progress,
+    ):
         arrays = provider.recover(delivery, opened, identity=identity, progress=progress)
     provider.save_arrays(arrays, out)
     facts = {name: array.shape for name, array in arrays.items()}

@@ -114,13 +114,13 @@ def deliver(
     """Morph your data and build the augmented layer. Call again to resume interrupted work."""
     if ray_address is not None and engine != "ray":
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
-    with _morphing(quiet=quiet) as progress:
+    with _morphing(quiet=quiet) as (progress, making):
         secrets, first = secrets_for(key, passphrase_file, identity), _signed_layer(layer, layer_signer)
         if not allow_copying_layer:
             refuse_copying(first, str(layer))
         recipients, source = recipient_texts(recipient or ()), open_source(data)
         leaving = what_leaves(source, class_names=class_names, labels=labels)
-        opened, signing = MorphKey.load(key, **secrets), signing_key(sign)
+        opened, signing = MorphKey.load(key, progress=making, **secrets), signing_key(sign)
         if leaving.kept:
             option = "--" + handed_over_by(class_names).replace("_", "-")
             say(f"mole: {leaving.kept}; {option} hands them over", quiet=quiet)
@@ -167,10 +167,14 @@ def morph(
 
     Call again to resume interrupted work.
     """
-    with _morphing(quiet=quiet) as progress:
+    with _morphing(quiet=quiet) as (progress, making):
         secrets, first = secrets_for(key, passphrase_file, identity), _signed_layer(layer, layer_signer)
         recipients = recipient_texts(recipient or ())
-        source, opened, signing = open_source(data), MorphKey.load(key, **secrets), signing_key(sign)
+        source, opened, signing = (
+            open_source(data),
+            MorphKey.load(key, progress=making, **secrets),
+            signing_key(sign),
+        )
         made = library.deliver(
             source, first, opened, out, dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, labels=False, recipients=recipients, sign=signing,
@@ -186,14 +190,15 @@ def _signed_layer(layer: Path, signer: Path | None) -> FirstLayer:
 
 
 @contextmanager
-def _morphing(*, quiet: bool) -> Iterator[Progress]:
-    """While it works: a bar, warnings as they come, and a true word at Ctrl-C."""
+def _morphing(*, quiet: bool) -> Iterator[tuple[Progress, Progress]]:
+    """While it works: bars for data and core, warnings as they come, and a true word at Ctrl-C."""
     with (
         when_interrupted(RESUMES),
         warnings_said(quiet=quiet),
         progress_bar("Morphing", quiet=quiet) as progress,
+        progress_bar("Making the core", quiet=quiet) as making,
     ):
-        yield progress
+        yield progress, making
 
 
 def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
