@@ -19,7 +19,7 @@ import numpy as np
 from mole.errors import CoreError, ShapeError
 from mole.progress import Progress, no_progress
 from mole.scheme.layouts import Layout
-from mole.scheme.rotations import rotation_from
+from mole.scheme.rotations import product, rotation_from
 from mole.scheme.shapes import Array, FloatType, Shape, check_finite, check_floats, rows_of
 from mole.scheme.whitening import SPECTRUM_FLOOR, Whitening
 
@@ -87,7 +87,7 @@ def whitened_core(normal: Array, whitening: Whitening, progress: Progress = no_p
     """
     rotation = orthogonal_core(normal, progress).matrix
     whiten = whitening.matrix.astype(np.float64)
-    matrix = _usable(whiten @ rotation)
+    matrix = _usable(product(whiten, rotation))
 
     def inverse() -> Array:
         made = rotation.T @ _inverse(whiten)
