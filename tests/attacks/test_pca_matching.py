@@ -49,6 +49,26 @@ def test_a_whitened_core_stops_it():
     assert "about equally in all directions" in found.words
 
 
+def test_a_core_that_whitened_few_images_stops_it_too():
+    """300 images of 784 elements, by an attacker with 3,000 of the same kind; and as exactly as can be."""
+    private, public = (images[:count] for images, count in zip(fashion(), (300, 3000), strict=True))
+    assert good(attack(private, public, "orthogonal"), private) >= 4
+    found = attack(private, public, "whitened")
+    assert max(score(found, Truth(private)).components) < 0.3  # chance makes more of 300 rows still
+    assert score(found, Truth(private)).reidentified < 5 / 256
+    assert "about equally in all directions" in found.words
+    ranked = [exact_components(rows) for rows in (public, morphed(private, "whitened", 1))]
+    true = private.reshape(len(private), -1) @ ranked[0].T
+    seen = morphed(private, "whitened", 1).reshape(len(private), -1) @ ranked[1].T
+    assert max(abs(np.corrcoef(true[:, i], seen[:, i])[0, 1]) for i in range(10)) < 0.3
+
+
+def exact_components(images: np.ndarray) -> np.ndarray:
+    """The ten strongest directions, to the last digit: variances that differ by 1e-5 are told apart."""
+    rows = images.reshape(len(images), -1).astype(np.float64)
+    return np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[2][:10]
+
+
 def test_signs_are_mostly_right():
     private, public = fashion()
     found = attack(private, public, "orthogonal")

@@ -59,6 +59,43 @@ def test_a_whitened_key_is_the_default_with_data(place, tmp_path):
     assert all(check["holds"] for check in right("verify", tmp_path / "d", cwd=place).values())
 
 
+def test_few_images_and_public_ones_make_a_whitened_key(place, tmp_path):
+    """192 elements, and 12 images: the shrinkage says so, and public images take it away."""
+    recipient, rng = str(IDENTITY.to_public()), np.random.default_rng(0)
+    for name, count in (("few", 12), ("public", 400)):
+        np.savez(tmp_path / f"{name}.npz", x_train=rng.integers(0, 256, (count, 8, 8, 3), dtype=np.uint8))
+    for out, options, learnt, few in [
+        ("a.key", ["--data", tmp_path / "few.npz"], "learnt from 12 images, shrinkage", True),
+        (
+            "b.key",
+            ["--data", tmp_path / "few.npz", "--public", tmp_path / "public.npz"],
+            "412 images, no",
+            False,
+        ),
+        ("c.key", ["--public", tmp_path / "public.npz"], "learnt from 400 images, no shrinkage", False),
+    ]:
+        done = call(
+            "keygen", "layer.safetensors", *options, "--recipient", recipient, "--out", tmp_path / out,
+            "--json", cwd=place,
+        )  # fmt: skip
+        assert done.returncode == 0
+        assert learnt in json.loads(done.stdout)["whitening"]
+        assert ("images are few for a core of side 192, and 384 would do" in done.stderr) == few
+        assert "block" not in done.stderr
+        shown = right("info", tmp_path / out, "--identity", "identity.txt", cwd=place)
+        assert shown["whitening"] == json.loads(done.stdout)["whitening"]
+
+
+def test_a_key_that_learns_nothing_says_what_that_gives_up(place, tmp_path):
+    made = ["keygen", "layer.safetensors", "--recipient", str(IDENTITY.to_public()), "--out"]
+    done = call(*made, tmp_path / "o.key", cwd=place)
+    assert "learns brightness, colour and layout of yours" in done.stderr
+    assert "--data" in done.stderr
+    assert call(*made, tmp_path / "q.key", "--quiet", cwd=place).stderr == ""
+    whitened = call(*made, tmp_path / "w.key", "--data", "data.npz", cwd=place)
+    assert "brightness" not in whitened.stderr
+
+
 def test_further_data_is_morphed_with_the_same_key(place, tmp_path):
     facts = right("morph", "data.npz", *OPENED, "--out", tmp_path / "requests", cwd=place)
     delivered = right("info", "delivery", cwd=place)

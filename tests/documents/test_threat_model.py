@@ -68,6 +68,34 @@ def test_the_words_about_higher_moments_are_the_benchmarks():
         assert sentence in words, sentence
 
 
+FEW = json.loads((ROOT / "benchmarks" / "results" / "few_images.json").read_text())["rows"]
+
+
+def test_the_table_of_few_images_is_the_benchmarks():
+    whitened = [one for one in FEW if one["shrinkage"] is not None]
+    assert len(whitened) >= 5
+    for one in whitened:
+        shown = [
+            f"{one[which]['best component']:.2f} / {one[which]['mean of ten components']:.2f}"
+            for which in ("delivered images", "later images")
+        ]
+        start = (
+            f"| {one['delivered']:,} | {one['learnt from']} | {one['images']:,} | {one['shrinkage']:.4f} |"
+        )
+        assert f"{start} {one['condition']:.0f} | {' | '.join(shown)} |" in DOCUMENT
+
+
+def test_few_images_hide_more_than_none():
+    for one in FEW:
+        (bare,) = (o for o in FEW if o["delivered"] == one["delivered"] and o["shrinkage"] is None)
+        if one["shrinkage"] is not None:
+            for which in ("delivered images", "later images"):
+                assert one[which]["mean of ten components"] < 0.5 * bare[which]["mean of ten components"]
+                assert one[which]["neighbours"] < 0.5 * bare[which]["neighbours"]
+            assert one["error of later images, int8"] < 0.05
+            assert one["error of later images, float32"] < 1e-5
+
+
 def test_higher_moments_find_what_they_should_and_nothing_where_there_is_nothing():
     large = {what: share for (q, n, what), share in PICKED.items() if (q, n) == (256, 30_000)}
     assert large["with labels"] >= 0.35

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from images import smooth_images
-from mole.errors import CoreError, ShapeError
+from mole.errors import CoreError
 from mole.provider.keys.derivation import WordStream
 from mole.scheme.morphing import gaussian_core, orthogonal_core, whitened_core
 from mole.scheme.whitening import Whitening
@@ -93,17 +93,19 @@ def test_the_floor_bounds_the_condition_of_flat_data(rng):
     assert 900 < core.condition <= 1100
 
 
-@pytest.mark.parametrize(
-    ("blocks", "reason"),
-    [
-        (np.ones((7, 4)), "at least 8 blocks, and the sample has 7"),
-        (np.ones((8, 4)), "no variance"),
-        (np.full((8, 4), np.nan), "no variance|cannot be computed"),
-    ],
-)
-def test_a_useless_sample_is_refused(blocks, reason):
-    with pytest.raises(ShapeError, match=reason):
-        Whitening.estimate(blocks)
+def test_an_inverse_is_made_when_it_is_asked_for_and_checked(rng):
+    whitening = np.eye(4, dtype=np.float32)
+    whitening[0, 0] = 1e-5  # beyond any that is estimated
+    core = whitened_core(normal(4), Whitening(whitening))
+    assert "inverse" not in vars(core)
+    with pytest.raises(CoreError, match="condition number"):
+        _ = core.inverse
+
+
+def test_a_rotation_that_is_none_is_refused(monkeypatch):
+    monkeypatch.setattr("mole.scheme.morphing.rotation_from", lambda matrix, _: matrix)
+    with pytest.raises(CoreError, match="not orthogonal"):
+        orthogonal_core(normal(8))
 
 
 def test_secrets_do_not_show():

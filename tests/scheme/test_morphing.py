@@ -123,7 +123,7 @@ def test_a_core_that_hides_nothing_is_refused():
         ([[1.0]], "the sample is a list"),
         (np.array(["a"]), "not a float type"),
         (np.zeros((40, 1, 4, 5)), "expected"),
-        (np.zeros((20, 1, 4, 4)), "at least 32 blocks"),
+        (np.zeros((20, 1, 4, 4)), "no variance"),
     ],
 )
 def test_a_sample_that_is_no_plain_data_is_refused(sample, reason):

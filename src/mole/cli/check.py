@@ -93,7 +93,10 @@ def recover(
     found = provider.opened_for(delivery, opened, identity)
     forms.check_form(found, form)
     originals = None if data is None else Originals.of(open_source(data, labels=False), found, opened)
-    with progress_bar("Recovering", quiet=quiet) as progress:
+    with (
+        progress_bar("Recovering", quiet=quiet) as progress,
+        progress_bar("Making the core", quiet=quiet) as opened.progress,
+    ):
         arrays = files.named(provider.recover(found, opened, progress=progress), originals)
     manifest = found.manifest
     if form == "npz":

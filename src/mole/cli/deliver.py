@@ -138,7 +138,7 @@ def deliver(
         "window": parse_window(window),
         "bits": parse_bits(bits),
     }
-    with _morphing(out, quiet=quiet) as progress:
+    with _morphing(out, quiet=quiet) as (progress, making):
         first = _signed_layer(layer, layer_signer)
         refuse_too_large(first, layer_dtype)
         if not allow_copying_layer:
@@ -150,7 +150,7 @@ def deliver(
         is_here = engine == "local"
         made = library.deliver(
             source if is_here else data,  # Ray's workers open the data themselves
-            first, _opener(key, passphrase_file, identity, remark, quiet=quiet), out,
+            first, _opener(key, passphrase_file, identity, making, remark, quiet=quiet), out,
             dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=leaving.class_names,
             labels=leaving.labels if is_here else leaving.labels and (labels or True),
@@ -190,10 +190,11 @@ def morph(
 
     Call again to resume interrupted work.
     """
-    with _morphing(out, quiet=quiet) as progress:
+    with _morphing(out, quiet=quiet) as (progress, making):
         source = open_source(data, labels=False, window=parse_window(window), bits=parse_bits(bits))
         made = library.deliver(
-            source, _signed_layer(layer, layer_signer), _opener(key, passphrase_file, identity), out,
+            source, _signed_layer(layer, layer_signer),
+            _opener(key, passphrase_file, identity, making), out,
             dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, labels=False, recipients=recipient or (),
             sign=partial(signing_key, sign), allow_second_layer=allow_second_layer, replace=force,
@@ -211,6 +212,7 @@ def _opener(
     key: Path,
     passphrase_file: Path | None,
     identities: list[Path] | None,
+    making: Progress,
     remark: str | None = None,
     *,
     quiet: bool = False,
@@ -220,7 +222,7 @@ def _opener(
     def opened() -> MorphKey:
         if remark is not None:
             say(f"mole: {remark}", quiet=quiet)
-        return MorphKey.load(key, **secrets_for(key, passphrase_file, identities))
+        return MorphKey.load(key, progress=making, **secrets_for(key, passphrase_file, identities))
 
     return opened
 
@@ -237,14 +239,15 @@ def _about_names(source: Source, leaving: Leaving, class_names: bool | None) -> 
 
 
 @contextmanager
-def _morphing(out: str, *, quiet: bool) -> Iterator[Progress]:
-    """While it works: a bar, warnings as they come, and a true word at Ctrl-C."""
+def _morphing(out: str, *, quiet: bool) -> Iterator[tuple[Progress, Progress]]:
+    """While it works: bars for data and core, warnings as they come, and a true word at Ctrl-C."""
     with (
         when_interrupted(lambda: what_is_left(out)),
         warnings_said(quiet=quiet),
         progress_bar("Morphing", quiet=quiet) as progress,
+        progress_bar("Making the core", quiet=quiet) as making,
     ):
-        yield progress
+        yield progress, making
 
 
 def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:

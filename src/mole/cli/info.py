@@ -76,6 +76,7 @@ def _delivery_facts(delivery: Delivery) -> dict[str, Any]:
 
 def _key_facts(key: MorphKey) -> dict[str, Any]:
     entries = Ledger(key.fingerprint, key.path).entries()
+    whitened = key.core == "whitened"
     return {
         "what": "key",
         "fingerprint": key.fingerprint,
@@ -83,7 +84,12 @@ def _key_facts(key: MorphKey) -> dict[str, Any]:
         "kappa": key.kappa,
         "core": key.core,
         "layout": key.parameters.layout,
-        "second file": "the key's name with .whitening" if key.parameters.whitening else None,
+        **(
+            {"whitening": str(key.learnt or "not told: the key is of a version before 0.6")}
+            if whitened
+            else {}
+        ),
+        "second file": "the key's name with .whitening" if whitened else None,
         "deliveries": len(entries),
         "rows delivered": sum(entry.rows for entry in entries),
         "first layers": len({entry.layer_fingerprint for entry in entries}),

@@ -3,7 +3,7 @@
 import getpass
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,17 +26,25 @@ from mole.exchange.layer_files import load_first_layer
 from mole.exchange.signatures import load_signed_layer
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import check_passphrase, whitening_path
+from mole.provider.keys.learning import sample_of
 from mole.provider.ledger import keygen_warnings
 from mole.scheme.augmented import refuse_too_large
 from mole.scheme.morphing import CoreKind
 from mole.sources.opening import open_source
 from mole.sources.preparation import Mode, Preparation, Resize
 
-SAMPLE = 20_000
-
 REPEATED = (
     "mole: with kappa = {kappa} the same core is used {kappa} times in every image, and a stranger with "
     "similar images may find it; kappa = 1 hides more"
+)
+NOT_WHITENED = (
+    "mole: with this core a stranger who gets morphed files and has similar images learns brightness, "
+    "colour and layout of yours; a key that learns from your images with --data, or from similar ones with "
+    "--public, hides them"
+)
+FEW = (
+    "mole: {images:,} images are few for a core of side {side}, and {enough:,} would do: these are hidden "
+    "as well, and images that come later less. More images, or similar public ones with --public, help"
 )
 
 
@@ -46,9 +54,15 @@ def keygen(
     kappa: Annotated[int, typer.Option(help="How many times the core stands on the diagonal.")] = 1,
     core: Annotated[
         CoreKind | None,
-        typer.Option(help="Its kind: orthogonal, or with --data whitened, unless you say otherwise."),
+        typer.Option(help="Its kind: orthogonal, or with --data or --public whitened, unless you say."),
     ] = None,
-    data: Annotated[str | None, typer.Option(help="Data that a whitened core learns from.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Your data, all splits of it: a whitened core learns from it.")
+    ] = None,
+    public: Annotated[
+        list[str] | None,
+        typer.Option(help="Similar public images, to learn from as well or instead. Repeatable."),
+    ] = None,
     mode: ModeOption = None,
     resize: ResizeOption = None,
     window: WindowOption = None,
@@ -62,9 +76,10 @@ def keygen(
     quiet: QuietOption = False,
 ) -> None:
     """Make a key. It stays with you: whoever has it can undo the morphing. A key is never overwritten."""
-    kind: CoreKind = core or ("orthogonal" if data is None else "whitened")
-    _check_call(kind, data, mode, resize)
-    if data is None and (window or bits != "8"):
+    learning = [place for place in (data, *(public or ())) if place is not None]
+    kind: CoreKind = core or ("whitened" if learning else "orthogonal")
+    _check_call(kind, learning, mode, resize)
+    if not learning and (window or bits != "8"):
         raise CallError("--window and --bits say how --data is read: add it, or leave them out")
     first = load_first_layer(layer) if layer_signer is None else load_signed_layer(layer, layer_signer)[0]
     _check_place(out, kind)
@@ -72,30 +87,48 @@ def keygen(
     warnings = keygen_warnings(out, first.fingerprint)
     passphrase = None if recipient else _new_passphrase(out, passphrase_file)
     sample = None
-    if data is not None:
+    if learning:
         with progress_bar("Reading", quiet=quiet) as progress:
             preparation = Preparation.for_layer(first, mode=mode, resize=resize)
-            source = open_source(data, labels=False, window=parse_window(window), bits=parse_bits(bits))
-            sample = preparation.samples(source, SAMPLE, progress=progress)
-    key = MorphKey.generate(first.input_shape, kappa=kappa, core=kind, sample=sample)
+            read: dict[str, Any] = {
+                "labels": False,
+                "window": parse_window(window),
+                "bits": parse_bits(bits),
+            }
+            sources = [open_source(place, **read) for place in learning]
+            sample = sample_of(sources, preparation, progress=progress)
+    with progress_bar("Making the core", quiet=quiet) as progress:
+        key = MorphKey.generate(first.input_shape, kappa=kappa, core=kind, sample=sample, progress=progress)
     key.save(out, passphrase, recipients=recipient or ())
     for warning in warnings:
         say(f"mole: {warning}", quiet=quiet)
     say(f"{out} is your key: keep it safe, and keep it to yourself.", quiet=quiet)
     if kind == "whitened":
         say(f"{out}.whitening belongs to it: keep that too.", quiet=quiet)
+    else:
+        say(NOT_WHITENED, quiet=quiet)
+    learnt = key.learnt
+    if learnt is not None and not learnt.is_enough:
+        side = key.morphing.core.size
+        say(FEW.format(images=learnt.images, side=side, enough=learnt.enough), quiet=quiet)
     if kappa > 1:
         say(REPEATED.format(kappa=kappa), quiet=quiet)
-    facts = {"key": str(out), "fingerprint": key.fingerprint, "core": key.core, "kappa": key.kappa}
+    facts: dict[str, Any] = {
+        "key": str(out),
+        "fingerprint": key.fingerprint,
+        "core": key.core,
+        "kappa": key.kappa,
+        **({"whitening": str(learnt)} if learnt is not None else {}),
+    }
     show(facts, as_json=as_json)
 
 
-def _check_call(kind: CoreKind, data: str | None, mode: Mode | None, resize: Resize | None) -> None:
-    if kind == "whitened" and data is None:
-        raise CallError("core 'whitened' learns from data: add --data")
-    if kind != "whitened" and data is not None:
-        raise CallError(f"core '{kind}' learns nothing from data: leave out --data")
-    if data is None and (mode or resize):
+def _check_call(kind: CoreKind, learning: list[str], mode: Mode | None, resize: Resize | None) -> None:
+    if kind == "whitened" and not learning:
+        raise CallError("core 'whitened' learns from data: add --data, or --public")
+    if kind != "whitened" and learning:
+        raise CallError(f"core '{kind}' learns nothing from data: leave out --data and --public")
+    if not learning and (mode or resize):
         raise CallError("--mode and --resize say how --data is read: add it, or leave them out")
 
 

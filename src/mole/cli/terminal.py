@@ -178,6 +178,8 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Progress]:
     def update(done: int, total: int) -> None:
         bar.start()  # not before: somebody may be asked for a passphrase first
         bar.update(task, completed=done, total=total)
+        if done >= total:
+            bar.stop()  # other work may follow, with a bar of its own
 
     try:
         yield update

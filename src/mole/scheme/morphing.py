@@ -9,13 +9,17 @@ its randomness as independent standard normal numbers: where those come from is 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NoReturn, get_args
 
 import numpy as np
 
 from mole.errors import CoreError, ShapeError
+from mole.progress import Progress, no_progress
 from mole.scheme.layouts import Layout
+from mole.scheme.rotations import product, rotation_from
 from mole.scheme.shapes import Array, FloatType, Shape, check_finite, check_floats, rows_of
 from mole.scheme.whitening import SPECTRUM_FLOOR, Whitening
 
@@ -28,10 +32,21 @@ POWER_ITERATIONS = 24
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Core:
-    """A checked q x q matrix with its inverse. Both are secret: they never show in a `repr`."""
+    """A checked q x q matrix with its inverse. Both are secret: they never show in a `repr`.
+
+    Attributes:
+        matrix: the core.
+        make_inverse: its inverse, or a function that makes and checks it when it is first asked for: who
+            only morphs never needs it.
+    """
 
     matrix: Array
-    inverse: Array
+    make_inverse: Array | Callable[[], Array]
+
+    @cached_property
+    def inverse(self) -> Array:
+        """The inverse of the core."""
+        return self.make_inverse() if callable(self.make_inverse) else self.make_inverse
 
     @property
     def size(self) -> int:
@@ -41,7 +56,7 @@ class Core:
     @property
     def condition(self) -> float:
         """The condition number in the 2-norm, estimated from below to a few per cent."""
-        return _largest_singular_value(self.matrix) * _largest_singular_value(self.inverse)
+        return _condition(self.matrix, self.inverse)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Core is secret and never pickled, because a pickle is not encrypted")
@@ -50,25 +65,35 @@ class Core:
         return f"Core({self.size}x{self.size}, secret)"
 
 
-def orthogonal_core(normal: Array) -> Core:
+def orthogonal_core(normal: Array, progress: Progress = no_progress) -> Core:
     """A core drawn evenly from all rotations and reflections (Haar); condition 1.
 
     >>> core = orthogonal_core(np.array([[3.0, 1.0], [4.0, 2.0]]))
     >>> core.matrix.round(2).tolist()
     [[0.6, -0.8], [0.8, 0.6]]
     """
-    q, r = np.linalg.qr(normal)
-    # Without this the signs would depend on the LAPACK in use, and Q would not be Haar.
-    matrix = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)
-    return _checked(Core(matrix, np.ascontiguousarray(matrix.T)), condition_limit=1.001)
+    matrix = _usable(rotation_from(normal, progress))
+    probes = np.cos(np.outer(np.arange(len(matrix)), np.arange(1, 5)))
+    if not np.allclose(matrix @ (matrix.T @ probes), probes, rtol=0, atol=1e-9):
+        raise CoreError("the core is not orthogonal: generate another key")
+    return Core(matrix, lambda: np.ascontiguousarray(matrix.T))
 
 
-def whitened_core(normal: Array, whitening: Whitening) -> Core:
-    """An orthogonal core after a whitening: morphed data has the identity as covariance."""
-    rotation = orthogonal_core(normal)
+def whitened_core(normal: Array, whitening: Whitening, progress: Progress = no_progress) -> Core:
+    """An orthogonal core after a whitening: morphed data has the identity as covariance.
+
+    Raises:
+        CoreError: when the inverse is first asked for, if the whitening's condition is beyond use.
+    """
+    rotation = orthogonal_core(normal, progress).matrix
     whiten = whitening.matrix.astype(np.float64)
-    core = Core(whiten @ rotation.matrix, rotation.inverse @ _inverse(whiten))
-    return _checked(core, condition_limit=1.1 / math.sqrt(SPECTRUM_FLOOR))
+    matrix = _usable(product(whiten, rotation))
+
+    def inverse() -> Array:
+        made = rotation.T @ _inverse(whiten)
+        return _well_conditioned(matrix, made, limit=1.1 / math.sqrt(SPECTRUM_FLOOR))
+
+    return Core(matrix, inverse)
 
 
 def gaussian_core(normal: Array) -> Core:
@@ -77,8 +102,10 @@ def gaussian_core(normal: Array) -> Core:
     Elements are scaled by 1/sqrt(q), so that morphed data keeps the scale of the plain data.
     """
     size = len(normal)
-    matrix = normal / math.sqrt(size)
-    return _checked(Core(matrix, _inverse(matrix)), condition_limit=GAUSSIAN_CONDITION_PER_SIDE * size)
+    matrix = _usable(normal / math.sqrt(size))
+    return Core(
+        matrix, _well_conditioned(matrix, _inverse(matrix), limit=GAUSSIAN_CONDITION_PER_SIDE * size)
+    )
 
 
 def _inverse(matrix: Array) -> Array:
@@ -88,18 +115,29 @@ def _inverse(matrix: Array) -> Array:
         raise CoreError("the core cannot be inverted: generate another key") from None
 
 
-def _checked(core: Core, *, condition_limit: float) -> Core:
-    if not (np.isfinite(core.matrix).all() and np.isfinite(core.inverse).all()):
+def _usable(matrix: Array) -> Array:
+    """The same matrix, unless something in it is no number, or zero."""
+    if not np.isfinite(matrix).all():
         raise CoreError("the core has a NaN or an infinity: generate another key")
-    if np.count_nonzero(core.matrix) < core.matrix.size:
+    if np.count_nonzero(matrix) < matrix.size:
         raise CoreError("the core has an element that is zero: generate another key")
-    condition = core.condition
-    if not condition <= condition_limit:
+    return matrix
+
+
+def _well_conditioned(matrix: Array, inverse: Array, *, limit: float) -> Array:
+    """The same inverse, unless it has lost too much precision to be one."""
+    if not np.isfinite(inverse).all():
+        raise CoreError("the core has a NaN or an infinity: generate another key")
+    condition = _condition(matrix, inverse)
+    if not condition <= limit:
         raise CoreError(
-            f"the core's condition number is {condition:.3g}, above {condition_limit:.3g}: "
-            "generate another key"
+            f"the core's condition number is {condition:.3g}, above {limit:.3g}: generate another key"
         )
-    return core
+    return inverse
+
+
+def _condition(matrix: Array, inverse: Array) -> float:
+    return _largest_singular_value(matrix) * _largest_singular_value(inverse)
 
 
 def _largest_singular_value(matrix: Array) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import CoreError, KeyFileError, ParameterError
+from mole.progress import Progress, no_progress
 from mole.provider.keys.derivation import SEED_BYTES, KeyParameters, WordStream, derive_bytes
 from mole.provider.keys.key_file import (
     read_key_text,
@@ -22,18 +23,11 @@ from mole.provider.keys.key_file import (
     write_key_text,
     write_whitening,
 )
+from mole.provider.keys.learning import Learnt, how_learnt, learn_whitening
 from mole.scheme.augmented import AugmentedLayer, build_augmented_layer
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.morphing import Core, Morphing, gaussian_core, orthogonal_core, whitened_core
-from mole.scheme.shapes import (
-    Array,
-    Shape,
-    block_size,
-    check_finite,
-    check_floats,
-    check_shape,
-    rows_of,
-)
+from mole.scheme.shapes import Array, Shape, block_size, check_shape
 from mole.scheme.whitening import Whitening
 from mole.storage.age import decrypt, read_limited
 
@@ -64,6 +58,7 @@ class MorphKey:
     Attributes:
         parameters: what shape it morphs, and how; not secret.
         path: the file that it was loaded from or first saved to, beside which a ledger lies.
+        progress: told how far the core is while it is made, at its first use.
     """
 
     def __init__(self, parameters: KeyParameters, seed: bytes, whitening: Whitening | None = None) -> None:
@@ -71,6 +66,7 @@ class MorphKey:
         self._seed = seed
         self._whitening = whitening
         self.path: Path | None = None
+        self.progress: Progress = no_progress
 
     @classmethod
     def generate(
@@ -81,6 +77,7 @@ class MorphKey:
         core: str = "orthogonal",
         sample: Array | None = None,
         insecure_seed: bytes | None = None,
+        progress: Progress = no_progress,
     ) -> "MorphKey":
         """A new key from the operating system's randomness.
 
@@ -88,24 +85,27 @@ class MorphKey:
             input_shape: shape of the samples, such as (3, 32, 32).
             kappa: how many times the core stands on the diagonal; 1 hides most and costs most.
             core: 'orthogonal', 'whitened' or 'gaussian'.
-            sample: plain data, (n, *input_shape), from which a whitened core learns its statistics.
+            sample: plain data, (n, *input_shape), from which a whitened core learns its statistics: what
+                will be morphed, and public images of the same kind where those are few.
             insecure_seed: 32 known bytes, for tests and examples only.
+            progress: told how far the core is.
         """
         parameters = KeyParameters(check_shape(input_shape), kappa, core)
         parameters.check()
         parameters = replace(parameters, kappa=int(kappa))
-        whitening = _estimate_whitening(parameters, sample)
-        if whitening is not None:
-            parameters = replace(parameters, whitening=whitening.digest)
-        if insecure_seed is None:
-            parameters.refuse_small_core()
         seed = secrets.token_bytes(SEED_BYTES) if insecure_seed is None else insecure_seed
         if not isinstance(seed, bytes) or len(seed) != SEED_BYTES:
             raise ParameterError(f"a seed is {SEED_BYTES} bytes")
+        if insecure_seed is None:
+            parameters.refuse_small_core()
+        whitening = learn_whitening(parameters, seed, sample)
+        if whitening is not None:
+            parameters = replace(parameters, whitening=whitening.digest)
         for draw in range(MAX_DRAWS):
             key = cls(replace(parameters, draw=draw), seed, whitening)
+            key.progress = progress
             try:
-                _ = key.morphing  # derives the core, and checks it
+                _ = key.morphing.core.inverse  # derives the core, and checks it
             except CoreError:
                 continue
             return key
@@ -125,6 +125,11 @@ class MorphKey:
     def core(self) -> str:
         """Which kind of core."""
         return self.parameters.core
+
+    @property
+    def learnt(self) -> Learnt | None:
+        """How much a whitened core knows of the data; None for others, and keys from before version 0.6."""
+        return how_learnt(self.parameters, self._whitening)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -180,6 +185,7 @@ class MorphKey:
         passphrase: str | Callable[[], str] | None = None,
         *,
         identities: Sequence[str] = (),
+        progress: Progress = no_progress,
     ) -> "MorphKey":
         """Read a key that `save`, or the `age` program, encrypted.
 
@@ -187,6 +193,7 @@ class MorphKey:
             path: the key file.
             passphrase: what it was saved with, or a function that is asked for it if it is needed.
             identities: texts of age identity files or SSH private keys, for a file with recipients.
+            progress: told how far the core is, when it is made.
         """
         path = Path(path)
         if callable(passphrase):
@@ -211,15 +218,15 @@ class MorphKey:
             if len(whitening.matrix) != side:
                 raise KeyFileError(f"{beside} does not fit its key: its matrix has the wrong size")
         key = cls(parameters, seed, whitening)
-        key.path = path.absolute()
+        key.path, key.progress = path.absolute(), progress
         return key
 
     def _derive_core(self) -> Core:
         side = block_size(self.input_shape, self.kappa)
         normal = self.stream("core").normals(side * side).reshape(side, side)
         if self._whitening is not None:
-            return whitened_core(normal, self._whitening)
-        return gaussian_core(normal) if self.core == "gaussian" else orthogonal_core(normal)
+            return whitened_core(normal, self._whitening, self.progress)
+        return gaussian_core(normal) if self.core == "gaussian" else orthogonal_core(normal, self.progress)
 
     def __copy__(self) -> "MorphKey":
         return self
@@ -235,17 +242,6 @@ class MorphKey:
             f"MorphKey(input_shape={self.input_shape}, kappa={self.kappa}, core={self.core!r}, "
             f"fingerprint={self.fingerprint!r})"
         )
-
-
-def _estimate_whitening(parameters: KeyParameters, sample: Array | None) -> Whitening | None:
-    if parameters.core != "whitened":
-        if sample is not None:
-            raise ParameterError(f"a sample is for core='whitened', not '{parameters.core}'")
-        return None
-    if sample is None:
-        raise ParameterError("core='whitened' learns from data: give a sample of plain images")
-    rows = check_finite(rows_of(check_floats(sample, "the sample"), parameters.input_shape), "the sample")
-    return Whitening.estimate(parameters.to_layout().to_blocks(rows))
 
 
 def morph(images: Array, key: MorphKey) -> Array:

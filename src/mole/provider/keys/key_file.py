@@ -13,6 +13,7 @@
 The whitening, which has as many numbers as the core, lies in a second file beside it.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,6 +38,7 @@ SHORTEST_PASSPHRASE = 8  # characters, of a new key
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,11})")
 _SHAPE = re.compile(r"[1-9][0-9]{0,8}(x[1-9][0-9]{0,8})*")
+_SHARE = re.compile(r"[01](\.[0-9]{1,18})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FIELDS = ("mole-key", "fingerprint", "input-shape", "kappa", "core", "layout", "draw", "seed")
 
@@ -86,18 +88,31 @@ def whitening_path(key_path: Path) -> Path:
 
 def write_whitening(whitening: Whitening) -> bytes:
     """The plain content of a whitening file."""
-    return save_tensors({"whitening": whitening.matrix})
+    if whitening.blocks is None or whitening.shrinkage is None:
+        return save_tensors({"whitening": whitening.matrix})
+    known = {"blocks": str(whitening.blocks), "shrinkage": f"{whitening.shrinkage:.9f}"}
+    return save_tensors({"whitening": whitening.matrix}, metadata=known)
 
 
 def read_whitening(content: bytes, *, digest: str, name: str) -> Whitening:
     """The whitening that a key with this digest asks for."""
     try:
-        whitening = Whitening(load_tensors(content)["whitening"])
+        whitening = Whitening(load_tensors(content)["whitening"], *_how_learnt(content))
     except (SafetensorError, MoleError, KeyError, ValueError):
         raise KeyFileError(f"{name} decrypts to something that is not a whitening") from None
     if whitening.digest != digest:
         raise KeyFileError(f"{name} belongs to another key: use the file that was saved with this one")
     return whitening
+
+
+def _how_learnt(content: bytes) -> tuple[int | None, float | None]:
+    """From how many blocks a whitening was learnt, and its shrinkage; before version 0.6 none says."""
+    length = int.from_bytes(content[:8], "little")
+    known = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
+    blocks, shrinkage = known.get("blocks", ""), known.get("shrinkage", "")
+    if not _DECIMAL.fullmatch(blocks) or not _SHARE.fullmatch(shrinkage):
+        return None, None
+    return int(blocks), float(shrinkage)
 
 
 def _fields(content: bytes, name: str) -> dict[str, str]:
