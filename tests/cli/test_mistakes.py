@@ -160,7 +160,7 @@ MISTAKES = {
                 "sample 0 of large.npz:train cannot be used: it is 3x9x9 and the layer takes 3x8x8",
             ),
             (["layer.safetensors", *FOR_ME, "--kappa", 5], "kappa = 5 does not divide"),
-            (["layer.safetensors", *FOR_ME, "--data", "few.npz"], "at least 384 blocks"),
+            (["layer.safetensors", *FOR_ME, "--data", "few.npz"], "the sample has no variance"),
         ],
         REST: [
             (
