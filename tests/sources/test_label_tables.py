@@ -53,9 +53,10 @@ def mistakes(photos, table, **options) -> list[str]:
     """The lines of the one message about a table."""
     with pytest.raises(SourceError) as caught:
         open_source(photos, labels=table, **options)
-    assert caught.value.message == f"{table} does not fit the images of {photos}: correct this"
-    assert str(caught.value).splitlines()[1:] == [f"  {line}" for line in caught.value.lines]
-    return list(caught.value.lines)
+    assert caught.value.message == f"{table} does not fit the images of {photos}"
+    lines = [problem.message for problem in caught.value.problems]
+    assert str(caught.value).splitlines()[1:] == [f"- {line}" for line in lines]
+    return lines
 
 
 @pytest.mark.parametrize(
