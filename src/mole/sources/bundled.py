@@ -81,7 +81,8 @@ def _crops(names: tuple[str, ...], shape: Shape, count: int, rng: np.random.Gene
         shorter = min(photo.size)
         side = int(rng.uniform(SMALLEST_CROP, 1) * shorter)
         left, top = (int(rng.integers(0, length - side + 1)) for length in photo.size)
-        crop = photo.crop((left, top, left + side, top + side)).resize((width, height))
+        box = (left, top, left + side, top + side)
+        crop = photo.resize((width, height), box=box, reducing_gap=2)  # far faster, and looks the same
         pixels = np.asarray(crop)
         images[index] = (pixels[:, ::-1] if rng.random() < 0.5 else pixels).transpose(2, 0, 1)
     return images
