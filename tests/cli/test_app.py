@@ -118,14 +118,14 @@ def developers_files(files, tmp_path_factory) -> Path:
     "arguments",
     [
         ["train", "delivery", "--out", "new"],
-        ["predict", "model.safetensors", "delivery"],
+        ["predict", "delivery"],
         ["evaluate", "delivery"],
         ["demo"],
-        ["export-layer", "small_vgg", "--input-shape", "1x8x8"],
-        ["export-layer", "weights.pt", "--input-shape", "1x8x8"],
-        ["analyze", "--shape", "1x8x8", "--model", "small_vgg"],
+        ["export-layer", "--network", "small_vgg", "--input-shape", "1x8x8"],
+        ["export-layer", "--network", "weights.pt", "--input-shape", "1x8x8"],
+        ["analyse", "--shape", "1x8x8", "--network", "small_vgg"],
     ],
-    ids=lambda arguments: " ".join(arguments[:2]),
+    ids=lambda arguments: " ".join(arguments[:3]),
 )
 def test_without_pytorch_the_extra_is_named(developers_files, arguments):
     before = files_in(developers_files)

@@ -20,7 +20,7 @@ KNOWN = [
     *KEY,
     "--layer",
     "layer.safetensors",
-    "--truth",
+    "--data",
     "data.npz",
     "--public",
     "public.npz",

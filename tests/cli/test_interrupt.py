@@ -59,11 +59,11 @@ def test_while_a_command_loads(place, module):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["export-layer", "small_vgg", "--input-shape", "3x8x8"],
-        ["review", "layer.safetensors", "--data", "data.npz"],
-        ["keygen", "layer.safetensors", "--passphrase-file", "passphrase.txt"],
+        ["export-layer", "--network", "small_vgg", "--input-shape", "3x8x8"],
+        ["review", "data.npz", "--layer", "layer.safetensors"],
+        ["keygen", "--layer", "layer.safetensors", "--passphrase-file", "passphrase.txt"],
         ["recover", "delivery", *KEY],
-        ["predict", "model.safetensors", "requests", "--split", "test"],
+        ["predict", "requests", "--split", "test"],
     ],
     ids=lambda arguments: arguments[0],
 )

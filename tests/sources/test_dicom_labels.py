@@ -68,7 +68,7 @@ def test_files_without_the_tag_are_listed(archive):
 @pytest.mark.parametrize("tag", ["Bodypart", "(00180015", "", "1234,56789", "\x1b[2J"])
 def test_tags_that_are_none(tag):
     with pytest.raises(
-        ParameterError, match="is no DICOM tag: write it as BodyPartExamined or as"
+        ParameterError, match="is not a DICOM tag: write it as BodyPartExamined or as"
     ) as caught:
         label_tag(tag)
     assert "\x1b" not in str(caught.value)

@@ -325,7 +325,7 @@ def test_without_labels_a_table_is_not_looked_at_for_them(photos):
 def test_what_is_not_for_such_data(photos, tmp_path):
     np.save(tmp_path / "d.npy", np.zeros((2, 4, 4), np.uint8))
     table = write_table(tmp_path / "t.csv")
-    with pytest.raises(ParameterError, match=r"d\.npy is no folder of image or DICOM files"):
+    with pytest.raises(ParameterError, match=r"d\.npy is not a folder of image or DICOM files"):
         open_source(tmp_path / "d.npy", labels=table)
     with pytest.raises(ParameterError, match=r"d\.npy has no columns to choose labels from"):
         open_source(tmp_path / "d.npy", label_column="x")
