@@ -101,7 +101,7 @@ def test_without_labels_a_remark(place, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--no-labels", "--labels", "labels.csv"], "--no-labels keeps labels here"),
+        (["--no-labels", "--labels", "labels.csv"], "--no-labels hands over no labels"),
         (["--folder-labels", "--label-tag", "Modality"], "--folder-labels is for labels made from folders"),
         (["--window", "40"], "'40' is not a window: write it as 40,400, or as none"),
     ],

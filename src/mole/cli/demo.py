@@ -41,7 +41,9 @@ def demo(
     with (
         put_aside(out) if is_there else nullcontext(),
         _new_folder(out),
-        when_interrupted(f"{out} was removed again; call again to start over"),
+        when_interrupted(
+            f"{out} {'is as it was before' if is_there else 'was removed again'}; call again to start over"
+        ),
     ):
         result = tell(out, seeds=seeds, say=lambda text: say(text, quiet=quiet))
     if as_json:
