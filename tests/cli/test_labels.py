@@ -77,10 +77,10 @@ def test_all_mistakes_of_a_table_in_one_message_and_nothing_written(place, tmp_p
     done = call("deliver", "photos", *GIVEN, "--labels", table, "--out", tmp_path / "d", cwd=place)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
-        f"mole: {table} does not fit the images of photos: correct this",
-        "  in the table, but not in the folder (1): 33.png",
-        "  no label (1): 07.png",
-        "  in the folder, but not in the table (1): 03.png",
+        f"mole: {table} does not fit the images of photos:",
+        "  - in the table, but not in the folder (1): 33.png",
+        "  - no label (1): 07.png",
+        "  - in the folder, but not in the table (1): 03.png",
     ]
     assert files_in(tmp_path) == {"wrong.csv"}
 

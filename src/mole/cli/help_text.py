@@ -4,12 +4,14 @@ Options stand in groups, and those that a command cannot do without come first. 
 three words into a line where names are long, and show the types of Python.
 """
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from typer.core import TyperCommand
 
+GLUE = "\N{NO-BREAK SPACE}"
 NAMES = 28  # columns for the names of options; longer ones get a line of their own
 REQUIRED, OTHERS = "Required", "Options"
 GROUPS = {
@@ -84,7 +86,7 @@ def section(title: str, rows: Rows, width: int) -> Iterator[str]:
     indent = max((len(name) for name, _ in rows if len(name) <= NAMES), default=NAMES) + 4
     lines = [f"{title}:"]
     for name, words in rows:
-        first, *more = textwrap.wrap(words, width - indent, break_on_hyphens=False) or [""]
+        first, *more = wrapped(words, width - indent).split("\n")
         if len(name) > indent - 4:
             lines += [f"  {name}", " " * indent + first]
         else:
@@ -94,12 +96,12 @@ def section(title: str, rows: Rows, width: int) -> Iterator[str]:
 
 
 def wrapped(text: str, width: int, end: str = "") -> str:
-    """Text in lines, of which no word is cut."""
+    """Text in lines, of which no word is cut, nor what a `GLUE` joins."""
     lines = textwrap.wrap(
         text, width - len(end), subsequent_indent="  " if end else "", break_on_hyphens=False,
         break_long_words=False,
     )  # fmt: skip
-    return f"{end}\n".join(lines)
+    return f"{end}\n".join(lines).replace(GLUE, " ")
 
 
 def example(text: str, width: int) -> str:
@@ -109,7 +111,7 @@ def example(text: str, width: int) -> str:
     Example: mole verify delivery \
       --identity developer.txt
     """
-    return wrapped(text, width, end=" \\")
+    return wrapped(re.sub(r"(?<= )(--?[\w-]+) (?!-)", rf"\1{GLUE}", text), width, end=" \\")
 
 
 def _group(part: Any) -> str:
@@ -129,4 +131,4 @@ def _names(part: Any) -> str:
 def _words(part: Any) -> str:
     """What an option is for, and what holds without it."""
     default = None if getattr(part, "is_flag", False) or callable(part.default) else part.default
-    return f"{part.help} [default: {default}]" if default not in (None, "", ()) else str(part.help)
+    return f"{part.help} [default:{GLUE}{default}]" if default not in (None, "", ()) else str(part.help)

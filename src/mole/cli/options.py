@@ -49,7 +49,8 @@ IdentityOption = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="FILE",
-        help="age identity file or SSH private key, for what was encrypted for its recipient. Repeatable.",
+        help="An age identity file or SSH private key, to open what was encrypted for its recipient. "
+        "Repeatable.",
     ),
 ]
 LayerSignerOption = Annotated[
