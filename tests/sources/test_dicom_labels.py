@@ -113,7 +113,7 @@ def test_two_files_of_one_uid_are_told_of(archive, tmp_path):
     (tmp_path / "t.csv").write_text("sop_instance_uid,label\n1.2.0,x\n1.2.1,x\n1.2.2,x\n")
     with pytest.raises(SourceError) as caught:
         open_source(archive, labels=tmp_path / "t.csv")
-    assert caught.value.lines[0] == "several files of that name (1): 1.2.0"
+    assert str(caught.value.problems[0]) == "several files of that name (1): 1.2.0"
 
 
 def test_a_table_beside_the_files_is_found(archive):

@@ -79,13 +79,13 @@ def review(
             "images": looked.samples,
             "images that cannot be used": looked.bad,
             "augmented layer bytes": 4 * sizes[0] * sizes[1],
-            "hostile": bool(found.copies.words),
+            "copies pixels": bool(found.copies.words),
             "rebuilt correlation": round(found.correlation, 4),
             "best map correlation": None
             if found.looks_like_image is None
             else round(found.looks_like_image, 4),
-            "rank": found.rank,
-            "patch": found.patch,
+            "numbers in a patch": found.patch,
+            "of these, pinned down": found.rank,
         },
         as_json=as_json,
     )
