@@ -153,6 +153,20 @@ def test_no_message_shows_a_password(files):
     assert "sesame" not in done.stderr
 
 
+def test_a_question_that_gets_no_answer_is_one_sentence(files, monkeypatch):
+    def unanswered(*_: object) -> None:
+        raise EOFError
+
+    monkeypatch.setattr("mole.cli.info.secrets_for", unanswered)
+    done = call("info", "passphrase.key", cwd=files)
+    says = "mole: nothing was typed, and nothing was written; call again to start over"
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (1, "", says)
+
+
+def test_without_anything_the_help_is_shown(files):
+    assert call(cwd=files) == call("--help", cwd=files)
+
+
 def test_a_full_disk_is_one_sentence(files):
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")

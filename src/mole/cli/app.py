@@ -217,6 +217,9 @@ def run() -> None:
     except UsageError as error:
         complain(in_one_sentence(error))
         sys.exit(2)
+    except typer.Abort:  # the terminal closed where something was asked for
+        complain("nothing was typed, and nothing was written; call again to start over")
+        sys.exit(1)
     except InterruptedWork as stop:
         complain(f"interrupted: {stop}")
         sys.exit(INTERRUPTED)
