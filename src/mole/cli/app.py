@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from mole._version import __version__
 from mole.cli import INTERRUPTED
-from mole.cli.help_text import PlainCommand, example, joined, paragraphs, section
+from mole.cli.help_text import PlainCommand, example, joined, names_of, paragraphs, section, words_of
 from mole.cli.terminal import InterruptedWork, complain, complain_of
 from mole.cli.wrong_calls import CallError, UsageError, in_one_sentence
 from mole.errors import MoleError
@@ -147,10 +147,7 @@ class Commands(TyperGroup):
             )
             for panel in (PROVIDER, DEVELOPER, BOTH)
         )
-        options = [
-            ("-h, --help", "Show this, or with a command, its help."),
-            ("--version", "Print the version."),
-        ]
+        options = [(names_of(part), words_of(part)) for part in self.get_params(ctx)]
         formatter.write(
             joined(
                 [

@@ -51,12 +51,12 @@ def help_of(command: Any, ctx: Any, width: int) -> str:
     }  # in this order
     for part in parts:
         if part not in arguments:
-            grouped[_group(part)].append((_names(part), _words(part)))
+            grouped[_group(part)].append((names_of(part), words_of(part)))
     return joined(
         [
             wrapped(f"Usage: {' '.join([ctx.command_path, '[OPTIONS]', *named])}", width),
             *paragraphs(command.help or "", width),
-            *section("Arguments", [(part.metavar, _words(part)) for part in arguments], width),
+            *section("Arguments", [(part.metavar, words_of(part)) for part in arguments], width),
             *(part for group, rows in grouped.items() for part in section(group, rows, width)),
             example(command.epilog or "", width),
         ]
@@ -120,7 +120,7 @@ def _group(part: Any) -> str:
     return next((GROUP_OF[name] for name in part.opts if name in GROUP_OF), OTHERS)
 
 
-def _names(part: Any) -> str:
+def names_of(part: Any) -> str:
     """'-o, --out FILE', or '--class-names / --no-class-names'."""
     names = ", ".join(sorted(part.opts, key=len))
     if part.is_flag:
@@ -128,7 +128,7 @@ def _names(part: Any) -> str:
     return f"{names} {part.metavar or ''}".rstrip()
 
 
-def _words(part: Any) -> str:
+def words_of(part: Any) -> str:
     """What an option is for, and what holds without it."""
     default = None if getattr(part, "is_flag", False) or callable(part.default) else part.default
     return f"{part.help} [default:{GLUE}{default}]" if default not in (None, "", ()) else str(part.help)
