@@ -10,6 +10,7 @@ import pytest
 from imports import PROVIDERS_WORK, REPORT
 
 ROOT = Path(__file__).parents[2]
+PIP = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 NEEDS_TORCH = """
 try:
@@ -32,12 +33,11 @@ def run(*command: object, **options) -> str:
 def empty_python(tmp_path_factory) -> Path:
     """A Python that has the wheel and what it depends on, and nothing else."""
     folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    run(*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT)
+    run(*PIP, "wheel", "--no-deps", "--wheel-dir", folder, ROOT)
     (wheel,) = folder.glob("morphed_learning-*.whl")
-    run(sys.executable, "-m", "venv", folder / "venv")
+    run(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
     python = folder / "venv" / "bin" / "python"
-    run(python, "-m", "pip", "--quiet", "install", wheel)
+    run(*PIP, "--python", python, "install", "--no-compile", wheel)
     return python
 
 
@@ -45,7 +45,7 @@ def test_the_wheel_does_the_providers_work_without_extras(empty_python, tmp_path
     program = PROVIDERS_WORK + NEEDS_TORCH + REPORT
     output = run(empty_python, "-I", "-c", program, cwd=tmp_path).splitlines()
     assert output == ["mole.torch needs PyTorch: pip install 'morphed-learning[torch]'", "[]"]
-    installed = run(empty_python, "-m", "pip", "list", "--format=freeze")
+    installed = run(*PIP, "--python", empty_python, "list", "--format=freeze")
     assert "torch==" not in installed
 
 

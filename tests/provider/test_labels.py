@@ -83,7 +83,7 @@ def test_a_column_of_several_types_cannot_be_kept(photos, tmp_path, cell):
 
 def test_a_wrong_table_leaves_nothing_behind(photos, tmp_path):
     labels = table(tmp_path / "t.csv", str, "gone.png,1,1")
-    with pytest.raises(SourceError, match="correct this"):
+    with pytest.raises(SourceError, match="does not fit the images"):
         deliver(photos, LAYER, KEY, tmp_path / "d", labels=labels)
     assert not (tmp_path / "d").exists()
 

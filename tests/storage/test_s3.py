@@ -283,13 +283,13 @@ def test_a_sealed_delivery_on_s3(s3, tmp_path):
     assert all(name.endswith(".age") for name in entries)
     assert all(get(s3, name).startswith(b"age-encryption.org/v1\n") for name in entries)
     assert all(check.holds for check in verify("s3://bucket/delivery", identity=str(DEVELOPER)))
+    with pytest.raises(DeliveryError, match="s3://bucket/delivery is sealed"):
+        verify("s3://bucket/delivery")
     s3.delete_object(Bucket="bucket", Key="delivery/manifest.json.age")
     store = delivery_store("s3://bucket/delivery", [RECIPIENT], make_key())
     with pytest.raises(DeliveryError, match="is not empty"):
         deliver(data, make_layer(), make_key(), "s3://bucket/delivery", **options)
     assert "manifest.json" not in store.names()
-    with pytest.raises(DeliveryError, match="s3://bucket/delivery is sealed"):
-        verify("s3://bucket/delivery")
 
 
 def test_a_whole_delivery_from_s3_to_s3(s3, tmp_path):

@@ -5,8 +5,8 @@ and Wolf (2004) tell from the sample itself how little: their *shrinkage*, a sha
 Where they add it to every direction, here it is the least that a direction is taken to have. Adding would
 leave the variances of morphed data a little unequal, in the order of those of the images; and the order is
 all that an attacker needs. Even rounding to 32 bits does that to the very images that were learnt from: it
-moves the strongest direction most. So the images of a small sample count by secret weights, which move all
-directions more, and at random.
+moves the strongest direction most. So images count by secret weights, which move all directions more, and
+at random.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ class Whitening:
 
         With fewer than 2 q blocks, directions that the sample never shows would be blown up in all other
         data, and give more away than without whitening: the shrinkage keeps them small. `normal` are secret
-        normal numbers, (n,), for the weights that blocks have then; without them all count alike.
+        normal numbers, (n,), for the weights of blocks; without them all count alike.
 
         >>> blocks = np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, -1.0], [0.0, 1.0]])
         >>> Whitening.estimate(blocks).matrix
@@ -68,10 +68,10 @@ class Whitening:
                [0.        , 1.4142135 ]], dtype=float32)
         """
         count, side = blocks.shape
-        covariance, shrinkage, is_small = _covariance(blocks), 0.0, count < BLOCKS_PER_SIDE * side
-        if is_small:
+        covariance, shrinkage = _covariance(blocks), 0.0
+        if count < BLOCKS_PER_SIDE * side:
             shrinkage = ledoit_wolf(blocks, covariance)
-        if is_small and normal is not None:
+        if normal is not None:
             covariance = _covariance(blocks, np.exp(WEIGHTS_SPREAD * normal))
         try:
             variances, directions = np.linalg.eigh(covariance)

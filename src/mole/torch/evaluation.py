@@ -78,6 +78,7 @@ def evaluate(
     Raises:
         ParameterError: if data and model do not belong together, or the data has no labels.
     """
+    check_key(model, dataset)
     truth: list[npt.NDArray[np.int64]] = []
     chances: list[npt.NDArray[np.float64]] = []
 
