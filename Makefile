@@ -63,8 +63,8 @@ benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
 	$(BIN)/mole demo --out mole-demo --json > benchmarks/results/demo.json
 
 analysis: $(READY)  ## Rewrite the figures of docs/analysis.md
-	$(BIN)/mole analyze --preset cifar-vgg16 --json > docs/results/analysis-cifar-vgg16.json
-	$(BIN)/mole analyze --preset imagenet-resnet152 --json > docs/results/analysis-imagenet-resnet152.json
+	$(BIN)/mole analyse --preset cifar-vgg16 --json > docs/results/analysis-cifar-vgg16.json
+	$(BIN)/mole analyse --preset imagenet-resnet152 --json > docs/results/analysis-imagenet-resnet152.json
 
 docs: $(READY)  ## Build the API reference from docstrings, into site/
 	rm -rf site

@@ -4,12 +4,12 @@ A float32 number for each input element and each output element; float16 takes h
 """
 
 from mole.analysis.sizes import LayerSizes
+from mole.quantities import size_text
 from mole.scheme.shapes import Shape, shape_text
 
 SHAPES: tuple[Shape, ...] = ((1, 28, 28), (3, 32, 32), (3, 64, 64), (1, 128, 128), (3, 224, 224))
 CHANNELS, STRIDES = (16, 64), (1, 2)
 BYTES_PER_NUMBER = 4
-UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1, "bytes"))
 
 
 def layer_bytes(shape: Shape, channels: int, stride: int) -> int:
@@ -22,23 +22,13 @@ def layer_bytes(shape: Shape, channels: int, stride: int) -> int:
     return BYTES_PER_NUMBER * sizes.input_elements * sizes.output_channels * sizes.output_positions
 
 
-def in_words(count: int) -> str:
-    """A number of bytes, in three digits.
-
-    >>> in_words(805_306_368), in_words(12_884_901_888), in_words(39_337_984)
-    ('805 MB', '12.9 GB', '39.3 MB')
-    """
-    number, unit = next((count / size, unit) for size, unit in UNITS if count >= size)
-    return f"{number:.0f} {unit}" if number >= 100 else f"{number:.1f} {unit}"
-
-
 def table() -> str:
     """The table, in Markdown."""
     columns = [(channels, stride) for stride in STRIDES for channels in CHANNELS]
     heads = [f"{channels} channels" + f", stride {stride}" * (stride > 1) for channels, stride in columns]
     lines = [f"| images | {' | '.join(heads)} |", "|---" * (1 + len(columns)) + "|"]
     for shape in SHAPES:
-        cells = [in_words(layer_bytes(shape, *column)) for column in columns]
+        cells = [size_text(layer_bytes(shape, *column)) for column in columns]
         lines.append(f"| {shape_text(shape)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -37,11 +37,21 @@ import numpy as np
 SOURCES = Path(__file__).resolve().parents[1] / "src"
 KEY = ("--key", "provider.key", "--passphrase-file", "passphrase.txt")
 LAYER = ("--layer", "first-layer.safetensors")
-EXPORT = ("export-layer", "network:tiny", "--input-shape", "1x8x8", "--mean", "0.5", "--std", "0.25")
-KEYGEN = ("keygen", "first-layer.safetensors", "--core", "orthogonal", "--out", *KEY[1:])
+EXPORT = (
+    "export-layer",
+    "--network",
+    "network:tiny",
+    "--input-shape",
+    "1x8x8",
+    "--mean",
+    "0.5",
+    "--std",
+    "0.25",
+)
+KEYGEN = ("keygen", *LAYER, "--core", "orthogonal", "--out", *KEY[1:])
 DELIVER = ("deliver", "images.npz", *LAYER, *KEY, "--out", "delivery")
 TRAIN = ("train", "delivery", "--network", "network:tiny", "--epochs", "1", "--out", "model.safetensors")
-AUDIT = ("audit", "delivery", *LAYER, *KEY, "--truth", "images.npz", "--out", "audit")
+AUDIT = ("audit", "delivery", *LAYER, *KEY, "--data", "images.npz", "--out", "audit")
 
 WALKS = {"deliver": DELIVER, "train": TRAIN, "audit": AUDIT}
 BEFORE = {

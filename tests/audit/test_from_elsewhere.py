@@ -154,5 +154,5 @@ def test_another_delivery_of_another_shape_is_refused(place, tmp_path):
     six = mole.MorphKey.generate((1, 6, 6), insecure_seed=bytes(32))
     deliver(open_source(str(tmp_path / "six.npz")), layer, six, tmp_path / "six")
     first = Delivery.open(folder / "delivery")
-    with pytest.raises(DeliveryError, match="samples of another shape"):
+    with pytest.raises(DeliveryError, match="samples of a different shape"):
         with_other(subject_of_delivery(first, key=key), first, Delivery.open(tmp_path / "six"), key)

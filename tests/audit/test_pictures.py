@@ -1,4 +1,4 @@
-"""Arrays as pictures: a PNG of what they hold, and nothing that is no picture."""
+"""Arrays as pictures: a PNG of what they hold, and nothing that is not a picture."""
 
 import numpy as np
 import pytest

@@ -118,14 +118,14 @@ def developers_files(files, tmp_path_factory) -> Path:
     "arguments",
     [
         ["train", "delivery", "--out", "new"],
-        ["predict", "model.safetensors", "delivery"],
+        ["predict", "delivery"],
         ["evaluate", "delivery"],
         ["demo"],
-        ["export-layer", "small_vgg", "--input-shape", "1x8x8"],
-        ["export-layer", "weights.pt", "--input-shape", "1x8x8"],
-        ["analyze", "--shape", "1x8x8", "--model", "small_vgg"],
+        ["export-layer", "--network", "small_vgg", "--input-shape", "1x8x8"],
+        ["export-layer", "--network", "weights.pt", "--input-shape", "1x8x8"],
+        ["analyse", "--shape", "1x8x8", "--network", "small_vgg"],
     ],
-    ids=lambda arguments: " ".join(arguments[:2]),
+    ids=lambda arguments: " ".join(arguments[:3]),
 )
 def test_without_pytorch_the_extra_is_named(developers_files, arguments):
     before = files_in(developers_files)
@@ -151,6 +151,20 @@ def test_no_message_shows_a_password(files):
     assert done.returncode == 1
     assert "ftp://me:***@127.0.0.1:1/delivery" in done.stderr
     assert "sesame" not in done.stderr
+
+
+def test_a_question_that_gets_no_answer_is_one_sentence(files, monkeypatch):
+    def unanswered(*_: object) -> None:
+        raise EOFError
+
+    monkeypatch.setattr("mole.cli.info.secrets_for", unanswered)
+    done = call("info", "passphrase.key", cwd=files)
+    says = "mole: nothing was typed, and nothing was written; call again to start over"
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (1, "", says)
+
+
+def test_without_anything_the_help_is_shown(files):
+    assert call(cwd=files) == call("--help", cwd=files)
 
 
 def test_a_full_disk_is_one_sentence(files):

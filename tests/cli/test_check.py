@@ -66,11 +66,10 @@ def test_five_problems_among_two_thousand_images_are_one_message_and_no_key_is_o
 
 
 def test_review_looks_at_every_image(place):
-    done = call("review", "layer.safetensors", "--data", "photos", "--out", "review.png", cwd=place)
+    done = call("review", "photos", *LAYER, "--out", "review.png", cwd=place)
     assert done.returncode == 1
     assert all(planted in done.stderr for planted in PLANTED.values())
-    options = ["--data", "photos", "--out", "review.png", "--skip-bad"]
-    found = right("review", "layer.safetensors", *options, cwd=place)
+    found = right("review", "photos", *LAYER, "--out", "review.png", "--skip-bad", cwd=place)
     assert (found["images"], found["images that cannot be used"]) == (IMAGES, 6)
     assert (place / "review.png").exists()
 
@@ -86,7 +85,7 @@ def huge(place):
 def test_a_layer_that_is_too_large_is_refused_before_anything_slow(place, huge):
     before = files_in(place)
     for arguments in (
-        ["keygen", "huge", "--out", "new.key", "--passphrase-file", "no-such-passphrase.txt"],
+        ["keygen", "--layer", "huge", "--out", "new.key", "--passphrase-file", "no-such-passphrase.txt"],
         ["deliver", "photos", "--layer", "huge", *NO_KEY, "--out", "new"],
     ):
         done = call(*arguments, cwd=place)
@@ -94,10 +93,10 @@ def test_a_layer_that_is_too_large_is_refused_before_anything_slow(place, huge):
         assert done.stderr.startswith(f"mole: a first layer for 3x1000x1000 {huge}machine; its developer")
         assert len(done.stderr.splitlines()) == 1
     assert files_in(place) == before
-    said = call("analyze", "--layer", "huge", cwd=place)
+    said = call("analyse", "--layer", "huge", cwd=place)
     assert said.returncode == 0
     assert huge in said.stderr
-    assert huge not in call("analyze", "--layer", "layer.safetensors", cwd=place).stderr
+    assert huge not in call("analyse", "--layer", "layer.safetensors", cwd=place).stderr
 
 
 def test_a_place_that_is_taken_is_refused_before_the_key(place):
@@ -109,7 +108,7 @@ def test_a_place_that_is_taken_is_refused_before_the_key(place):
         "replace it: give --force\n"
     )
     again = call("deliver", "data.npz", *LAYER, *KEY, "--out", "taken", cwd=place)
-    assert again.stderr == "mole: taken was complete already; nothing was done\n"
+    assert again.stderr == "mole: note: taken was complete already; nothing was done\n"
     forced = call(
         "deliver", "data.npz", *LAYER, *KEY, "--dtype", "int8", "--out", "taken", "--force", cwd=place
     )

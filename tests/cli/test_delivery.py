@@ -27,7 +27,7 @@ def place(tmp_path_factory) -> Path:
     mole.save(make_layer(), folder / "layer.safetensors")
     (folder / "identity.txt").write_text(f"{IDENTITY}\n")
     recipient = str(IDENTITY.to_public())
-    right("keygen", "layer.safetensors", "--recipient", recipient, "--out", "my.key", cwd=folder)
+    right("keygen", "--layer", "layer.safetensors", "--recipient", recipient, "--out", "my.key", cwd=folder)
     right("deliver", "data.npz", *OPENED, "--out", "delivery", cwd=folder)
     return folder
 
@@ -49,7 +49,7 @@ def test_both_roles_from_end_to_end(place, tmp_path):
 def test_a_whitened_key_is_the_default_with_data(place, tmp_path):
     recipient = str(IDENTITY.to_public())
     facts = right(
-        "keygen", "layer.safetensors", "--data", "data.npz", "--recipient", recipient,
+        "keygen", "--layer", "layer.safetensors", "--data", "data.npz", "--recipient", recipient,
         "--out", tmp_path / "w.key", cwd=place,
     )  # fmt: skip
     assert facts["core"] == "whitened"
@@ -75,8 +75,8 @@ def test_few_images_and_public_ones_make_a_whitened_key(place, tmp_path):
         ("c.key", ["--public", tmp_path / "public.npz"], "learnt from 400 images, no shrinkage", False),
     ]:
         done = call(
-            "keygen", "layer.safetensors", *options, "--recipient", recipient, "--out", tmp_path / out,
-            "--json", cwd=place,
+            "keygen", "--layer", "layer.safetensors", *options, "--recipient", recipient,
+            "--out", tmp_path / out, "--json", cwd=place,
         )  # fmt: skip
         assert done.returncode == 0
         assert learnt in json.loads(done.stdout)["whitening"]
@@ -87,7 +87,7 @@ def test_few_images_and_public_ones_make_a_whitened_key(place, tmp_path):
 
 
 def test_a_key_that_learns_nothing_says_what_that_gives_up(place, tmp_path):
-    made = ["keygen", "layer.safetensors", "--recipient", str(IDENTITY.to_public()), "--out"]
+    made = ["keygen", "--layer", "layer.safetensors", "--recipient", str(IDENTITY.to_public()), "--out"]
     done = call(*made, tmp_path / "o.key", cwd=place)
     assert "learns brightness, colour and layout of yours" in done.stderr
     assert "--data" in done.stderr
@@ -134,7 +134,7 @@ def test_what_it_means_is_said_in_lines(place, photos, tmp_path):
 
 
 def test_names_of_classes_are_listed_before_anything_is_written(place, photos, tmp_path):
-    told = "mole: the names of 2 classes leave: healthy, rare-disease; with --no-class-names"
+    told = "mole: note: the names of 2 classes leave: healthy, rare-disease; with --no-class-names"
     done = call("deliver", photos, *OPENED, "--out", tmp_path / "no" / "\0", cwd=place)
     assert done.returncode == 1  # nothing can be written there
     assert done.stderr.startswith(told)
@@ -148,8 +148,8 @@ def test_names_that_may_be_people_s_leave_when_they_are_asked_for(place, photos,
         (tmp_path / "small" / "rare-disease" / f"{index}.png").unlink()
     done = call("deliver", tmp_path / "small", *OPENED, "--out", tmp_path / "d", cwd=place)
     assert done.stderr.splitlines()[0] == (
-        "mole: the names of 2 classes stay here: one of them has only 3 samples, and may be a person's; "
-        "--class-names hands them over"
+        "mole: note: the names of 2 classes stay here: one of them has only 3 samples, and may be a "
+        "person's; --class-names hands them over"
     )
     assert done.stderr.splitlines()[-1] == "The label of each image leaves with it."
     assert not any(b"rare-disease" in content for content in contents(tmp_path / "d").values())
@@ -204,7 +204,14 @@ def test_the_last_lines_say_what_the_receiver_can_do(place, tmp_path):
 def test_the_ledger_knows_every_delivery_and_stops_a_second_developer(place, tmp_path):
     recipient = str(IDENTITY.to_public())
     made = right(
-        "keygen", "layer.safetensors", "--recipient", recipient, "--out", tmp_path / "k", cwd=place
+        "keygen",
+        "--layer",
+        "layer.safetensors",
+        "--recipient",
+        recipient,
+        "--out",
+        tmp_path / "k",
+        cwd=place,
     )
     mole.save(make_layer(seed=1), tmp_path / "second.safetensors")
     opened = ["--key", tmp_path / "k", "--identity", "identity.txt"]
@@ -244,7 +251,7 @@ def test_a_ledger_of_nothing(place):
     assert right("ledger", "0" * 32, cwd=place)["entries"] == []
     done = call("ledger", "nothing.key", cwd=place)
     assert done.returncode == 1
-    assert "nothing.key is no key: give a key's file, or the 32 digits of its fingerprint" in done.stderr
+    assert "nothing.key is not a key: give a key's file, or the 32 digits of its fingerprint" in done.stderr
 
 
 def test_info_and_verify_take_urls(place):

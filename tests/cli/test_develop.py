@@ -48,7 +48,17 @@ def place(tmp_path_factory) -> Path:
 def test_a_file_of_weights_is_exported_with_all_that_was_used(place, tmp_path):
     out = tmp_path / "l.safetensors"
     facts = right(
-        "export-layer", "weights.pt", *SHAPE, "--stride", 2, "--padding", 1, "--out", out, cwd=place
+        "export-layer",
+        "--network",
+        "weights.pt",
+        *SHAPE,
+        "--stride",
+        2,
+        "--padding",
+        1,
+        "--out",
+        out,
+        cwd=place,
     )
     assert facts == {
         "layer": str(out), "tensor": "stem.weight", "kind": "conv2d", "output shape": [4, 4, 4],
@@ -61,32 +71,48 @@ def test_a_file_of_weights_is_exported_with_all_that_was_used(place, tmp_path):
 
 
 def test_a_model_is_exported_with_the_name_of_its_layer(place, tmp_path):
-    arguments = ["export-layer", "my_models:asking", *SHAPE, "--out", tmp_path / "l.safetensors"]
+    arguments = [
+        "export-layer",
+        "--network",
+        "my_models:asking",
+        *SHAPE,
+        "--out",
+        tmp_path / "l.safetensors",
+    ]
     facts = right(*arguments, "--mean", "0.5,0.4,0.3", "--std", "0.2,0.2,0.2", cwd=place)
     assert (facts["tensor"], facts["padding"], facts["normalised"]) == ("0.weight", [[1, 1], [1, 1]], True)
 
 
 def test_a_factory_that_asks_for_shape_and_classes_predicts_too(place, tmp_path):
     out = tmp_path / "predictions.parquet"
-    arguments = ["model.safetensors", "delivery", "--split", "test", "--out", out]
+    arguments = ["delivery", "--checkpoint", "model.safetensors", "--split", "test", "--out", out]
     assert right("predict", *arguments, "--network", "my_models:asking", cwd=place)["rows"] == 30
     assert pq.read_table(out).num_rows == 30
 
 
 KEY = ["--key", "my.key", "--passphrase-file", "passphrase.txt"]
 WRITERS = {
-    "export-layer": ["my_models:asking", *SHAPE],
-    "review": ["layer.safetensors", "--data", "data.npz"],
+    "export-layer": ["--network", "my_models:asking", *SHAPE],
+    "review": ["data.npz", "--layer", "layer.safetensors"],
     "recover": ["delivery", *KEY],
     "train": ["delivery", "--network", "my_models:asking", "--epochs", 1],
-    "predict": ["model.safetensors", "delivery", "--split", "test", "--network", "my_models:asking"],
+    "predict": ["delivery", "--split", "test", "--network", "my_models:asking"],
 }
 
 
 def test_a_signature_of_another_layer_is_removed_with_force_only(place, tmp_path):
     signature = tmp_path / "l.sig"
     signature.write_text("precious")
-    arguments = ["export-layer", "my_models:asking", *SHAPE, "--out", tmp_path / "l", "--classes", 100_001]
+    arguments = [
+        "export-layer",
+        "--network",
+        "my_models:asking",
+        *SHAPE,
+        "--out",
+        tmp_path / "l",
+        "--classes",
+        100_001,
+    ]
     done = call(*arguments, cwd=place)
     assert (done.returncode, signature.read_text()) == (1, "precious")
     assert done.stderr.startswith(f"mole: {signature} exists already: choose another name")

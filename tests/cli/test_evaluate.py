@@ -73,9 +73,7 @@ def test_a_training_names_its_splits(place):
 
 def test_the_figures_are_those_of_the_answers(place, tmp_path):
     out = tmp_path / "p.parquet"
-    told = right(
-        "predict", "model.safetensors", "delivery", *SMALL, "--split", "test", "-o", out, cwd=place
-    )
+    told = right("predict", "delivery", *SMALL, "--split", "test", "-o", out, cwd=place)
     table = pq.read_table(out)
     labels, chances = table["label"].to_numpy(), np.array(table["probability"].to_pylist())
     assert set(table["class_name"].to_pylist()) <= set(CLASSES)
@@ -106,7 +104,7 @@ def test_requests_are_called_requests(place, tmp_path):
     assert right("info", "requests", cwd=place)["rows"] == {"requests": 30}
     assert right("info", "delivery", cwd=place)["rows"] == {"train": 60, "val": 20, "test": 30}
     out = tmp_path / "p.parquet"
-    told = right("predict", "model.safetensors", "requests", *SMALL, "--out", out, "--quiet", cwd=place)
+    told = right("predict", "requests", *SMALL, "--out", out, "--quiet", cwd=place)
     assert told == {"predictions": str(out), "rows": 30}  # nobody knows what is right
     done = call("evaluate", "requests", *SMALL, cwd=place)
     assert "requests has no labels to compare with: give a delivery with labels" in done.stderr
@@ -122,8 +120,9 @@ def test_more_epochs_go_on_and_too_many_outputs_are_remarked_upon(place, tmp_pat
     assert third.startswith("epoch 3: loss ")
     assert read_facts(out).training["epochs"] == 3
     large = ["--network", "my_scored:large", "--epochs", 1, "--out", tmp_path / "large"]
-    remark = "mole: the network tells 9 classes apart and the data has 3: the others will never be right"
-    assert call("train", "delivery", *large, cwd=place).stderr.splitlines()[0] == remark
+    remark = "the network tells 9 classes apart and the data has 3: the others will never be right"
+    said = call("train", "delivery", *large, cwd=place).stderr
+    assert said.splitlines()[0] == f"mole: warning: {remark}"
     assert call("train", "delivery", *large, "--force", "--quiet", cwd=place).stderr == ""
 
 
@@ -140,14 +139,20 @@ def test_without_other_splits_nothing_is_said_of_them(tmp_path):
 
 
 def test_one_mean_stands_for_all_channels(place, tmp_path):
-    arguments = ["export-layer", "my_scored:small", "--input-shape", "3x8x8", "--out", tmp_path / "l"]
+    arguments = [
+        "export-layer",
+        "--network",
+        "my_scored:small",
+        "--input-shape",
+        "3x8x8",
+        "--out",
+        tmp_path / "l",
+    ]
     assert right(*arguments, "--mean", "0.5", "--std", "0.2,0.3,0.4", cwd=place)["normalised"] is True
     assert mole.load(tmp_path / "l").normalisation == mole.Normalisation((0.5,) * 3, (0.2, 0.3, 0.4))
 
 
-@pytest.mark.parametrize(
-    "command", [["train", "nowhere"], ["evaluate", "nowhere"], ["predict", "m", "nowhere"]]
-)
+@pytest.mark.parametrize("command", [["train", "nowhere"], ["evaluate", "nowhere"], ["predict", "nowhere"]])
 def test_a_missing_file_is_told_before_pytorch_is_loaded(tmp_path, command):
     """A `torch` that cannot be imported stands in the way: whoever loads it fails otherwise."""
     (tmp_path / "torch.py").write_text("raise SystemExit('PyTorch was loaded')\n")

@@ -9,7 +9,7 @@ import pytest
 import mole
 from command import call
 from deliveries import SMALL, make_key, make_layer, write_npz
-from mole.cli.terminal import fit_to_print, masked
+from mole.cli.fit_to_print import fit_to_print, masked
 from mole.foreign_text import listed, printable, shown
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 \u202egnp.exe\u2028mole: all is right\n\x9b31m"

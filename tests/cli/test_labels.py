@@ -89,7 +89,8 @@ def test_without_labels_a_remark(place, tmp_path):
     done = call("deliver", "photos", *GIVEN, "--out", tmp_path / "d", cwd=place)
     assert done.returncode == 0
     assert (
-        "mole: no labels leave with it: nothing can be trained on it as it is; give a table" in done.stderr
+        "mole: note: no labels leave with it: nothing can be trained on it as it is; give a table"
+        in done.stderr
     )
     again = ["deliver", "photos", *GIVEN, "--no-labels", "--out", tmp_path / "e"]
     assert "nothing can be trained" not in call(*again, cwd=place).stderr
@@ -100,9 +101,9 @@ def test_without_labels_a_remark(place, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--no-labels", "--labels", "labels.csv"], "--no-labels keeps labels here"),
-        (["--folder-labels", "--label-tag", "Modality"], "--folder-labels is for labels made of folders"),
-        (["--window", "40"], "'40' is no window: write it as 40,400, or as none"),
+        (["--no-labels", "--labels", "labels.csv"], "--no-labels hands over no labels"),
+        (["--folder-labels", "--label-tag", "Modality"], "--folder-labels is for labels made from folders"),
+        (["--window", "40"], "'40' is not a window: write it as 40,400, or as none"),
     ],
 )
 def test_options_that_cannot_be_used(place, tmp_path, options, sentence):
@@ -119,7 +120,7 @@ def test_text_in_pixels_is_warned_of_even_when_quiet(place, scans, tmp_path):
     assert done.returncode == 0
     (line,) = done.stderr.splitlines()
     assert line.startswith(
-        "mole: 12 of 12 DICOM files may show text, such as a name (12 are ultrasound): pixels"
+        "mole: warning: 12 of 12 DICOM files may show text, such as a name (12 are ultrasound): pixels"
     )
     assert json.loads(done.stdout)["labels from"] == "the DICOM tag BodyPartExamined"
 
@@ -127,9 +128,9 @@ def test_text_in_pixels_is_warned_of_even_when_quiet(place, scans, tmp_path):
 def test_other_commands_read_scans_in_the_same_way(place, scans, tmp_path):
     done = call(
         "review",
-        "layer.safetensors",
-        "--data",
         "scans",
+        "--layer",
+        "layer.safetensors",
         "--window",
         "none",
         "--out",
@@ -137,7 +138,15 @@ def test_other_commands_read_scans_in_the_same_way(place, scans, tmp_path):
         cwd=place,
     )
     assert done.returncode == 0, done.stderr
-    arguments = ["keygen", "layer.safetensors", "--out", tmp_path / "new.key", "--window", "none"]
+    arguments = [
+        "keygen",
+        "--layer",
+        "layer.safetensors",
+        "--out",
+        tmp_path / "new.key",
+        "--window",
+        "none",
+    ]
     done = call(*arguments, "--recipient", str(IDENTITY.to_public()), cwd=place)
     assert (done.returncode, files_in(tmp_path)) == (2, {"r.png"})
     assert done.stderr == "mole: --window and --bits say how --data is read: add it, or leave them out\n"
@@ -200,7 +209,7 @@ def test_images_come_back_under_their_names(place, delivery, tmp_path, out):
     facts = json.loads(done.stdout)
     assert (facts["recovered"], facts["PNG files"]) == (f"{tmp_path}/{out}".rstrip("/"), COUNT)
     assert done.stderr.startswith(
-        "mole: the delivery has 8 bits: a value may be off by about "
+        "mole: note: the delivery has 8 bits: a value may be off by about "
         f"{facts['largest error']:g} grey levels of 255"
     )
     for number in range(COUNT):

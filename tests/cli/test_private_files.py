@@ -49,7 +49,7 @@ def test_what_resumes_is_private_too_in_a_folder_that_was_there(place):
 
 
 def test_the_picture_of_a_review(place):
-    done = call("review", "layer.safetensors", "--data", "data.npz", cwd=place)
+    done = call("review", "data.npz", "--layer", "layer.safetensors", cwd=place)
     assert done.returncode == 0
     assert stat.S_IMODE((place / "review.png").stat().st_mode) == 0o600
 

@@ -94,9 +94,11 @@ def test_mistakes_are_one_sentence(place, options, sentence, code):
 
 def test_keygen_warns_of_a_layer_that_has_a_key(place):
     recipient = str(IDENTITY.to_public())
-    done = call("keygen", "layer.safetensors", "--recipient", recipient, "--out", "second.key", cwd=place)
+    done = call(
+        "keygen", "--layer", "layer.safetensors", "--recipient", recipient, "--out", "second.key", cwd=place
+    )
     assert done.returncode == 0
-    assert "mole: data for this first layer was delivered under my.key before" in done.stderr
+    assert "mole: warning: data for this first layer was delivered under my.key before" in done.stderr
     assert (place / "second.key").exists()
 
 
@@ -104,6 +106,6 @@ def test_keygen_says_what_a_large_kappa_costs(place):
     recipient = str(IDENTITY.to_public())
     for kappa in (1, 4):
         choices = ["--recipient", recipient, "--kappa", kappa, "--out", f"{kappa}.key"]
-        done = call("keygen", "layer.safetensors", *choices, cwd=place)
+        done = call("keygen", "--layer", "layer.safetensors", *choices, cwd=place)
         assert done.returncode == 0
         assert ("kappa = 1 hides more" in done.stderr) == (kappa > 1)

@@ -31,7 +31,7 @@ def place(tmp_path_factory) -> Path:
     ssh_key(folder / "provider")
     ssh_key(folder / "other")
     owner = str(OWNER.to_public())
-    right("keygen", "layer.safetensors", "--out", "my.key", "--recipient", owner, cwd=folder)
+    right("keygen", "--layer", "layer.safetensors", "--out", "my.key", "--recipient", owner, cwd=folder)
     facts = right(
         "deliver",
         "data.npz",
@@ -61,7 +61,17 @@ def test_the_developer_s_commands_take_an_identity(place, tmp_path):
     )
     network = ["--network", "tiny_sealed:net"]
     right("train", "d", *WITH, *network, "--epochs", 1, "--out", model, cwd=place)
-    arguments = [model, "d", *WITH, *network, "--split", "test", "--out", tmp_path / "p.parquet"]
+    arguments = [
+        "d",
+        "--checkpoint",
+        model,
+        *WITH,
+        *network,
+        "--split",
+        "test",
+        "--out",
+        tmp_path / "p.parquet",
+    ]
     assert right("predict", *arguments, cwd=place)["rows"] == 20
     scored = right("evaluate", "d", *WITH, *network, "--checkpoint", model, cwd=place)
     assert (scored["split"], scored["rows"]) == ("test", 20)
@@ -96,7 +106,7 @@ def test_requests_are_sealed_too(place, tmp_path):
         ["verify", "d"],
         ["info", "d"],
         ["train", "d"],
-        ["predict", "model.safetensors", "d"],
+        ["predict", "d"],
         ["evaluate", "d"],
         ["audit", "d", "--out", "nowhere"],
     ],
@@ -125,6 +135,7 @@ def test_a_layer_is_signed_and_its_signer_asked_for(place, tmp_path):
     layer, other = tmp_path / "first.safetensors", tmp_path / "other"
     exported = [
         "export-layer",
+        "--network",
         "small_vgg",
         "--input-shape",
         "3x8x8",
@@ -137,14 +148,14 @@ def test_a_layer_is_signed_and_its_signer_asked_for(place, tmp_path):
     assert facts["signature"] == f"{layer}.sig"
     again = call(*exported, cwd=tmp_path)
     assert "exists already" in again.stderr
-    data = ["--data", place / "data.npz", "--out", tmp_path / "review.png"]
-    shown = right("review", layer, *data, "--layer-signer", place / "other.pub", cwd=tmp_path)
+    data = [place / "data.npz", "--layer", layer, "--out", tmp_path / "review.png"]
+    shown = right("review", *data, "--layer-signer", place / "other.pub", cwd=tmp_path)
     assert shown["signature"] == f"signed by {facts['signed by']}"
     wrong = ["--layer-signer", place / "provider.pub"]
     before = files_in(tmp_path)
     for command in (
-        ["review", layer, "--data", place / "data.npz", "--out", tmp_path / "2.png"],
-        ["keygen", layer, "--out", other, "--recipient", RECIPIENT],
+        ["review", place / "data.npz", "--layer", layer, "--out", tmp_path / "2.png"],
+        ["keygen", "--layer", layer, "--out", other, "--recipient", RECIPIENT],
         ["deliver", place / "data.npz", "--layer", layer, "--key", place / "my.key", "--out", other,
          "--identity", place / "owner.txt"],
     ):  # fmt: skip
@@ -156,7 +167,7 @@ def test_a_layer_is_signed_and_its_signer_asked_for(place, tmp_path):
 
 def test_a_layer_that_is_exported_anew_keeps_no_old_signature(place, tmp_path):
     layer = tmp_path / "first.safetensors"
-    exported = ["export-layer", "small_vgg", "--input-shape", "3x8x8", "--out", layer]
+    exported = ["export-layer", "--network", "small_vgg", "--input-shape", "3x8x8", "--out", layer]
     right(*exported, "--sign", place / "other", cwd=tmp_path)
     right(*exported, "--force", cwd=tmp_path)
     assert files_in(tmp_path) == {"first.safetensors"}
@@ -167,7 +178,7 @@ def test_a_layer_that_is_exported_anew_keeps_no_old_signature(place, tmp_path):
     [
         (["--recipient", "age1nobody"], "a recipient is not one of age's"),
         (["--sign", "nowhere"], "nowhere cannot be read"),
-        (["--sign", "provider.pub"], "provider.pub is no OpenSSH private key"),
+        (["--sign", "provider.pub"], "provider.pub is not an OpenSSH private key"),
         (["--layer-signer", "provider.pub"], "layer.safetensors is not signed"),
     ],
 )

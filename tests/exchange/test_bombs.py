@@ -15,6 +15,7 @@ from mole.errors import DeliveryError, LayerFileError, UnsupportedLayerError
 from mole.exchange.delivery import Delivery
 from mole.exchange.shard_files import ShardFile
 from mole.exchange.shards import Shard, write_shard
+from mole.quantities import size_text
 from mole.storage.arrow_reading import Parquet
 from mole.storage.checked import load_checked, save_checked
 from mole.storage.stores import LocalStore
@@ -161,7 +162,7 @@ def test_equal_rows_that_take_no_room(tmp_path):
     size = (tmp_path / "shard.parquet").stat().st_size
     assert size < 8 * count
     for ask in (lambda file: file.read(SHAPE, "int8"), ShardFile.row_ids, ShardFile.row_count):
-        with pytest.raises(DeliveryError, match=f"20000 rows, in {size} bytes"):
+        with pytest.raises(DeliveryError, match=f"20000 rows, in {size_text(size)}"):
             ask(shard_file(tmp_path))
 
 

@@ -37,7 +37,7 @@ def test_every_field_is_needed(tmp_path, missing):
         name: text for name, text in checkpoint_metadata(FACTS, AUGMENTED).items() if name != missing
     }
     save_checked(tmp_path / "c", STATE, metadata)
-    with pytest.raises(FileError, match=r"is no checkpoint|another version|does not follow the format"):
+    with pytest.raises(FileError, match=r"is not a checkpoint|another version|does not follow the format"):
         read_checkpoint(tmp_path / "c")
 
 

@@ -118,7 +118,7 @@ def test_the_wrong_kind_of_layer_is_named(layer, augmented, tmp_path):
 def test_foreign_and_newer_files_are_named(layer, tmp_path):
     path = tmp_path / "x.safetensors"
     save_file({"weight": layer.weight}, path)
-    with pytest.raises(LayerFileError, match="no Morphed Learning layer: export"):
+    with pytest.raises(LayerFileError, match="not a Morphed Learning layer: export"):
         mole.load(path)
     save_checked(path, {"weight": layer.weight}, {"format": "mole-first-layer", "version": "2"})
     with pytest.raises(LayerFileError, match=r"format version '2' .* upgrade"):
@@ -197,7 +197,7 @@ def test_numbers_that_are_none_are_refused(augmented, tmp_path, matrix):
 
 
 def test_what_is_no_layer_is_not_saved(tmp_path):
-    with pytest.raises(LayerFileError, match=r"a MorphKey is no layer; .* key\.save"):
+    with pytest.raises(LayerFileError, match=r"a MorphKey is not a layer; .* key\.save"):
         mole.save(mole.MorphKey.generate((1, 4, 4)), tmp_path / "x")
     assert list(tmp_path.iterdir()) == []
 

@@ -121,7 +121,7 @@ def test_a_delivery_made_here_is_checked_against_what_lies_there(place, tmp_path
     sign_delivery(made.store, SigningKey.load(place / "provider"))
     check = mole.verify(made, signer=place / "provider.pub")[-1]
     assert not check.holds
-    assert "is another than it was: open the delivery again" in check.detail
+    assert "has changed since the delivery was opened: open the delivery again" in check.detail
 
 
 def test_a_manifest_that_somebody_else_wrote_is_refused(place, copy):

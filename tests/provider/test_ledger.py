@@ -104,7 +104,7 @@ def test_a_key_file_that_was_replaced_is_noticed(key_path, tmp_path, data):
     make_key(1).save(key_path, recipients=[str(IDENTITY.to_public())])
     before, now = make_key().fingerprint, make_key(1).fingerprint
     with pytest.warns(
-        MoleWarning, match=rf"my\.key is another key .*: its fingerprint was {before} and is {now}"
+        MoleWarning, match=rf"my\.key is not the key .*: its fingerprint was {before} and is {now}"
     ):
         deliver(data, make_layer(1), opened(key_path), tmp_path / "two")
     deliver(data, make_layer(1), opened(key_path), tmp_path / "two")  # seen once
@@ -117,7 +117,7 @@ def test_one_ledger_is_enough_and_none_is_an_error(key_path, tmp_path, data, mon
     with pytest.warns(MoleWarning, match="file/ledgers/.*cannot be "):
         deliver(data, make_layer(), opened(key_path), tmp_path / "one", dtype="int8")
     assert len(read_ledger(key_path)) == 2
-    with pytest.raises(DeliveryError, match="the delivery is made, and no ledger tells of it"):
+    with pytest.raises(DeliveryError, match="the delivery is made, but no ledger records it"):
         deliver(data, make_layer(), make_key(), tmp_path / "two")
 
 

@@ -85,7 +85,7 @@ def test_an_address_is_tried_before_any_work():
     with pytest.raises(DeliveryError, match=f"no Ray answers at {unused}: Connection refused"):
         check_ray(unused)
     for address in ("host", "host:", ":6379", "host:port"):
-        with pytest.raises(DeliveryError, match=f"'{address}' is no address of a Ray cluster"):
+        with pytest.raises(DeliveryError, match=f"'{address}' is not an address of a Ray cluster"):
             check_ray(address)
     with pytest.raises(DeliveryError, match=r"no Ray answers at nowhere\.invalid:6379: "):
         check_ray("nowhere.invalid:6379")

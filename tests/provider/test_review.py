@@ -80,7 +80,7 @@ def test_the_command(tmp_path, missing):
     write_npz(tmp_path / "data.npz")
     data = "nowhere" if missing else "data.npz"
     done = subprocess.run(
-        [Path(sys.executable).with_name("mole"), "review", "layer.safetensors", "--data", data, "--json"],
+        [Path(sys.executable).with_name("mole"), "review", data, "--layer", "layer.safetensors", "--json"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if missing:
@@ -88,7 +88,7 @@ def test_the_command(tmp_path, missing):
         assert done.stderr.startswith("mole: nowhere is not there")
         assert not (tmp_path / "review.png").exists()
     else:
-        assert json.loads(done.stdout)["hostile"] is False
+        assert json.loads(done.stdout)["copies pixels"] is False
         assert "pin down" in done.stderr
         with Image.open(tmp_path / "review.png") as picture:
             assert picture.width > 500
@@ -99,13 +99,13 @@ def test_the_command_on_a_linear_layer_and_on_sound(tmp_path, rng):
     weight = rng.normal(size=(10, 192)).astype(np.float32)
     weight[4] = np.eye(192)[100]
     mole.save(mole.FirstLayer.linear(weight, None, input_shape=(3, 8, 8)), tmp_path / "linear.safetensors")
-    facts = right("review", "linear.safetensors", "--data", "images.npz", cwd=tmp_path)
-    assert facts["hostile"] is True
+    facts = right("review", "images.npz", "--layer", "linear.safetensors", cwd=tmp_path)
+    assert facts["copies pixels"] is True
     with Image.open(tmp_path / "review.png") as picture:
         assert picture.width == 2 * (96 + 2 * FRAME)  # images and rebuilt ones
     np.savez(tmp_path / "sound.npz", x=rng.normal(size=(20, 1, 30)).astype(np.float32))
     weight = rng.normal(size=(4, 1, 9)).astype(np.float32)
     mole.save(mole.FirstLayer.conv(weight, None, input_shape=(1, 30)), tmp_path / "sound.safetensors")
-    facts = right("review", "sound.safetensors", "--data", "sound.npz", "--out", "sound.png", cwd=tmp_path)
-    assert (facts["hostile"], facts["picture"]) == (False, None)
+    facts = right("review", "sound.npz", "--layer", "sound.safetensors", "--out", "sound.png", cwd=tmp_path)
+    assert (facts["copies pixels"], facts["picture"]) == (False, None)
     assert not (tmp_path / "sound.png").exists()

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from mole.storage.atomic import (
     new_folder,
     new_secret_file,
     private_folder,
+    put_aside,
     reason_of,
 )
 from mole.storage.locations import Location, local_path
@@ -132,6 +134,39 @@ def test_a_folder_with_something_in_it_is_not_replaced(tmp_path):
         (temporary / "page.html").write_text("page")
     assert names_in(tmp_path) == ["audit"]
     assert names_in(tmp_path / "audit") == ["mine"]
+
+
+@pytest.fixture
+def audit(tmp_path) -> Path:
+    """A folder that was written before."""
+    with new_folder(tmp_path / "audit") as temporary:
+        for name in ("page.html", "summary.html"):
+            (temporary / name).write_text("old")
+    return tmp_path / "audit"
+
+
+def test_a_folder_takes_the_place_of_one_with_the_same_files(audit):
+    with new_folder(audit, ["page.html", "summary.html"]) as temporary:
+        (temporary / "page.html").write_text("new")
+        assert (audit / "page.html").read_text() == "old"
+    assert (names_in(audit.parent), names_in(audit)) == (["audit"], ["page.html"])
+    assert (audit / "page.html").read_text() == "new"
+
+
+def test_but_not_of_one_with_others_too(audit):
+    with pytest.raises(OSError, match="not empty"), new_folder(audit, ["page.html"]) as temporary:
+        (temporary / "page.html").write_text("new")
+    assert (audit / "page.html").read_text() == (audit / "summary.html").read_text() == "old"
+    assert names_in(audit.parent) == ["audit"]
+
+
+@pytest.mark.parametrize("stop", [OSError, Interrupted])
+def test_what_was_put_aside_comes_back_when_the_new_one_fails(audit, stop):
+    away: list[bool] = []
+    with pytest.raises(stop):
+        stopped(put_aside(audit), stop, lambda _: away.append(not audit.exists()))
+    assert away == [True]
+    assert (names_in(audit.parent), names_in(audit)) == (["audit"], ["page.html", "summary.html"])
 
 
 def test_what_killed_runs_left_is_cleared_and_nothing_else(tmp_path):

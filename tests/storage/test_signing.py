@@ -116,9 +116,9 @@ def test_what_is_no_signing_key_is_refused(tmp_path, folder):
     (tmp_path / "text").write_text("no key")
     for path, says in {
         tmp_path / "nowhere": "cannot be read",
-        tmp_path / "text": "is no OpenSSH private key",
-        folder / "provider.pub": "is no OpenSSH private key",
-        ssh_key(tmp_path / "rsa", kind="ecdsa"): "is no Ed25519 key: make one",
+        tmp_path / "text": "is not an OpenSSH private key",
+        folder / "provider.pub": "is not an OpenSSH private key",
+        ssh_key(tmp_path / "rsa", kind="ecdsa"): "is not an Ed25519 key: make one",
     }.items():
         with pytest.raises(KeyFileError, match=says):
             SigningKey.load(path)

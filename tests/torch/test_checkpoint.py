@@ -80,9 +80,9 @@ def test_files_that_are_no_checkpoints(setting, trained, tmp_path):
         load_checkpoint(path)
     for other in (b"", b"hello", b"\x00" * 100):
         path.write_bytes(other)
-        with pytest.raises(FileError, match="is no checkpoint"):
+        with pytest.raises(FileError, match="is not a checkpoint"):
             load_checkpoint(path)
-    with pytest.raises(FileError, match="is no checkpoint"):
+    with pytest.raises(FileError, match="is not a checkpoint"):
         load_checkpoint(f"{setting.folder}/augmented-layer.safetensors")
     with pytest.raises(FileError, match=r"folder .* does not exist"):
         save_checkpoint(tmp_path / "nowhere" / "model.safetensors", trained[0], FACTS)

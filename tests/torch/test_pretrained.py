@@ -192,7 +192,7 @@ def test_what_cannot_be_loaded_is_a_sentence(delivery, of_another_key, saved, tm
         load_pretrained(
             cls, changed(folder, tmp_path, lambda tensors: tensors.pop("classifier.1.weight")), delivery
         )
-    with pytest.raises(ParameterError, match="Linear is no model of Hugging Face"):
+    with pytest.raises(ParameterError, match="Linear is not a Hugging Face model"):
         load_pretrained(nn.Linear, folder, delivery)
     (tmp_path / "changed" / "model.safetensors").write_bytes(b"nonsense")
     with pytest.raises(FileError, match="is damaged"):
@@ -209,7 +209,7 @@ def test_what_cannot_be_saved_is_a_sentence(saved, delivery, tmp_path):
         save_pretrained(resnet(), tmp_path / "new")
     plain = nn.Sequential(nn.Conv2d(3, 4, 7, stride=2, padding=3, bias=False))
     attach(plain, delivery.layer())
-    with pytest.raises(ParameterError, match="is no model of Hugging Face"):
+    with pytest.raises(ParameterError, match="is not a Hugging Face model"):
         save_pretrained(plain, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from mole.analysis import overhead, security
 from mole.analysis.sizes import Setting
+from mole.quantities import size_text
 
 Unit = Literal["log2", "log10", "count", "share", "bytes"]
 Version = Literal["published", "by_formula", "counted"]
@@ -59,7 +60,7 @@ def in_words(value: float | None, unit: Unit) -> str:
     >>> in_words(0.0512, "share"), in_words(1.092, "share"), in_words(10.49, "share")
     ('5.12 %', '109 %', '10.5 times')
     >>> in_words(201326592, "count"), in_words(1542586368, "bytes"), in_words(None, "count")
-    ('201,326,592', '1.54 GB', '-')
+    ('201,326,592', '1.5 GB', '-')
     """
     if value is None:
         return "-"
@@ -71,8 +72,7 @@ def in_words(value: float | None, unit: Unit) -> str:
     if unit == "share":
         return f"{100 * value:.3g} %" if value < 2 else f"{value:.3g} times"
     if unit == "bytes":
-        step = min(int(math.log10(value) // 3), 5) if value else 0
-        return f"{value / 1000**step:.3g} {('bytes', 'kB', 'MB', 'GB', 'TB', 'PB')[step]}"
+        return size_text(round(value))
     return f"{value:,.0f}"
 
 

@@ -119,7 +119,7 @@ def core_side(*, input_elements: int, kappa: int) -> int:
 
 
 def check_positive(**values: int) -> None:
-    """An error that names the first value that is no positive whole number."""
+    """An error that names the first value that is not a positive whole number."""
     for name, value in values.items():
         if not isinstance(value, int) or value < 1:
             raise ParameterError(f"{name.replace('_', ' ')} is {value!r}: give a positive whole number")

@@ -8,6 +8,7 @@ import numpy as np
 from mole.analysis import Figure
 from mole.audit.report import Cost
 from mole.audit.subject import Subject
+from mole.quantities import size_text
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.convolution import features_of
 from mole.scheme.first_layer import FirstLayer
@@ -55,7 +56,7 @@ def _measured(subject: Subject, layer: FirstLayer, augmented: AugmentedLayer) ->
     return {
         "provider macs": f"{morph:.2g} ms per image",
         "developer macs": f"{dense:.2g} ms per image, where the plain layer takes {plain:.2g}",
-        "layer elements": f"{augmented.nbytes / 1e6:,.0f} MB",
+        "layer elements": size_text(augmented.nbytes),
         "data share": f"{augmented.nbytes / subject.morphed.nbytes:.2f} times these rows as float32",
     }
 

@@ -63,8 +63,8 @@ def with_other(subject: Subject, delivery: Delivery, other: Delivery, key: Morph
     mine, its = delivery.manifest, other.manifest
     if its.input_shape != mine.input_shape:
         raise DeliveryError(
-            f"{other.label} holds samples of another shape than {delivery.label}: give a delivery for the "
-            "same layer as the other one"
+            f"{other.label} holds samples of a different shape from {delivery.label}: give a delivery for "
+            "the same layer as the other one"
         )
     doubts = subject.warnings
     if its.key_fingerprint != mine.key_fingerprint:

@@ -85,7 +85,7 @@ def particulars_of(report: Report) -> dict[str, str]:
 
 
 def running_title(report: Report) -> str:
-    """What stands on every sheet of paper; an identifier that is no plain word is left out."""
+    """What stands on every sheet of paper; an identifier that is not a plain word is left out."""
     found = "" if report.delivery is None else report.delivery.delivery_id
     which = f", delivery {found}" if RUNNING.fullmatch(found) else ""
     date = f", {report.date}" if RUNNING.fullmatch(report.date) else ""

@@ -231,6 +231,7 @@ class Report:
         pictures: bool = True,
         appendix: bool = True,
         summary: bool = False,
+        replace: bool = False,
     ) -> Path:
         """Write audit.json and audit.html into a new folder that only its owner can read; the page's path.
 
@@ -239,11 +240,14 @@ class Report:
             pictures: whether the page shows images; without them it can go where the images cannot.
             appendix: whether the page ends with the paper's figures.
             summary: whether to write a page to sign as well, summary.html, which has no pictures.
+            replace: whether to replace another audit in that folder; anything else is never touched.
 
         Raises:
-            DeliveryError: if the folder exists already or cannot be written.
-            ParameterError: if a summary is wanted, and it was no delivery that was audited.
+            DeliveryError: if the folder exists already, and may not be replaced, or cannot be written.
+            ParameterError: if a summary is wanted, and what was audited was not a delivery.
         """
         from mole.audit.write import write_report  # noqa: PLC0415  (it draws: half a second of imports)
 
-        return write_report(self, Path(folder), pictures=pictures, appendix=appendix, summary=summary)
+        return write_report(
+            self, Path(folder), pictures=pictures, appendix=appendix, summary=summary, replace_it=replace
+        )

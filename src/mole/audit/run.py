@@ -131,7 +131,7 @@ def audit_setting(
 
     Args:
         layer: the developer's first layer, or its file.
-        kappa: how often the core repeats.
+        kappa: how many times the core repeats.
         core: which kind of core.
         dtype: how morphed values would be stored.
         by: who makes this audit: a name for the page.

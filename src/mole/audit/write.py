@@ -21,11 +21,18 @@ from mole.errors import DeliveryError
 from mole.storage.atomic import new_folder, reason_of
 
 FORMAT, VERSION = "mole-audit", 1
+FILES = ("audit.json", "audit.html", "summary.html")  # all that an audit consists of
 DIGITS = 6  # significant: what a measurement holds, and few enough to compare two audits by eye
 
 
 def write_report(
-    report: Report, folder: Path, *, pictures: bool = True, appendix: bool = True, summary: bool = False
+    report: Report,
+    folder: Path,
+    *,
+    pictures: bool = True,
+    appendix: bool = True,
+    summary: bool = False,
+    replace_it: bool = False,
 ) -> Path:
     """Write a report into a new folder, for its owner alone; the page's path.
 
@@ -35,9 +42,9 @@ def write_report(
         pictures: whether anything shows an image.
         appendix: whether the paper's figures follow.
         summary: whether a page to sign is written as well.
+        replace_it: whether another audit may be there, which is replaced when this one is complete.
     """
-    if folder.exists() or folder.is_symlink():
-        raise DeliveryError(f"{folder} exists already: choose another name")
+    check_place(folder, replace_it=replace_it)
     plots = paper_figures() if appendix else ()
     if not pictures:
         report, plots = without_pictures(report), tuple(replace(plot, pictures=()) for plot in plots)
@@ -45,12 +52,34 @@ def write_report(
     if summary:
         contents["summary.html"] = render_summary(report)
     try:
-        with new_folder(folder) as temporary:
+        with new_folder(folder, instead_of=FILES if replace_it else ()) as temporary:
             for name, text in contents.items():
                 (temporary / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise DeliveryError(f"{folder} cannot be written: {reason_of(error)}") from None
     return folder / "audit.html"
+
+
+def check_place(folder: Path, *, replace_it: bool = False) -> None:
+    """Refuse a folder that is there already, unless an audit may be replaced and it holds nothing else.
+
+    Raises:
+        DeliveryError: if something would be lost.
+    """
+    try:
+        if not (folder.exists() or folder.is_symlink()):
+            return
+        is_folder = folder.is_dir() and not folder.is_symlink()
+        others = [entry.name for entry in folder.iterdir() if entry.name not in FILES] if is_folder else []
+        is_audit = is_folder and not others and (folder / "audit.json").is_file()
+    except (OSError, ValueError) as error:
+        raise DeliveryError(f"{folder} cannot be written: {reason_of(error)}") from None
+    if not is_audit:
+        raise DeliveryError(f"{folder} exists already, and is not just an audit: choose another name")
+    if not replace_it:
+        raise DeliveryError(
+            f"{folder} exists already: choose another name, or replace it", advice={"replace": True}
+        )
 
 
 def without_pictures(report: Report) -> Report:

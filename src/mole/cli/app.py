@@ -6,11 +6,13 @@ import sys
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from mole._version import __version__
 from mole.cli import INTERRUPTED
-from mole.cli.terminal import CallError, InterruptedWork, complain, complain_of
+from mole.cli.help_text import PlainCommand, example, joined, names_of, paragraphs, section, words_of
+from mole.cli.terminal import InterruptedWork, complain, complain_of
+from mole.cli.wrong_calls import CallError, UsageError, in_one_sentence
 from mole.errors import MoleError
 
 PROVIDER, DEVELOPER, BOTH = "Data provider", "Model developer", "Both"
@@ -38,13 +40,13 @@ COMMANDS = {
         PROVIDER,
         "review",
         "Show what a layer's features give away, before you augment it. Nothing leaves your machine.",
-        "first-layer.safetensors --data photos --out review.png",
+        f"photos {LAYER} --out review.png",
     ),
     "keygen": Entry(
         PROVIDER,
         "keygen",
         "Make a key. It stays with you: whoever has it can undo the morphing. A key is never overwritten.",
-        "first-layer.safetensors --data photos --out provider.key",
+        f"{LAYER} --data photos --out provider.key",
     ),
     "deliver": Entry(
         PROVIDER,
@@ -55,7 +57,7 @@ COMMANDS = {
     "morph": Entry(
         PROVIDER,
         "deliver",
-        "Morph further data with the same key, for predictions: without labels and an augmented layer.",
+        "Morph further data with the same key, for predictions: without labels or an augmented layer.",
         f"new-photos {LAYER} {KEY} --out requests",
     ),
     "ledger": Entry(
@@ -74,18 +76,18 @@ COMMANDS = {
         PROVIDER,
         "audit",
         "Attack a delivery as others might; write audit.json and a page to read, audit.html.",
-        f"delivery {KEY} {LAYER} --truth photos --public similar-photos --out audit",
+        f"delivery {KEY} {LAYER} --data photos --public similar-photos --out audit",
     ),
     "export-layer": Entry(
         DEVELOPER,
         "export_layer",
         "Write the first layer of a trained network, for the data provider.",
-        "networks:resnet --weights model.pt --input-shape 3x32x32",
+        "--network networks:resnet --weights model.pt --input-shape 3x32x32",
     ),
     "train": Entry(
         DEVELOPER,
         "train",
-        "Train a network on a delivery, with the augmented layer in the place of its first layer.",
+        "Train a network on a delivery, with the augmented layer in place of its first layer.",
         "delivery --network small_resnet --epochs 10 --out model.safetensors",
     ),
     "evaluate": Entry(
@@ -98,7 +100,7 @@ COMMANDS = {
         DEVELOPER,
         "predict",
         "Run a trained network on morphed requests: a Parquet file of row ids, classes and probabilities.",
-        "model.safetensors requests --out predictions.parquet",
+        "requests --checkpoint model.safetensors --out predictions.parquet",
     ),
     "info": Entry(
         BOTH,
@@ -112,11 +114,11 @@ COMMANDS = {
         "Check every byte and row of a delivery, and that its layer fits its data. Needs no key.",
         "delivery",
     ),
-    "analyze": Entry(
+    "analyse": Entry(
         BOTH,
-        "analyze",
-        "Tell what the paper promises for a first layer, what it costs, and what counting gives.",
-        f"{LAYER} --kappa 3 --model vgg16 --images 60000",
+        "analyse",
+        "Show what the paper promises for a first layer, what it costs, and what counting gives.",
+        f"{LAYER} --kappa 3 --network vgg16 --images 60000",
     ),
     "demo": Entry(
         BOTH,
@@ -131,11 +133,32 @@ class Commands(TyperGroup):
     """Lists every command by its entry, and loads the one that is called."""
 
     def __init__(self, **settings: Any) -> None:
-        listed = {
-            name: TyperCommand(name, help=entry.summary, rich_help_panel=entry.panel)
-            for name, entry in COMMANDS.items()
-        }
+        listed = {name: PlainCommand(name, help=entry.summary) for name, entry in COMMANDS.items()}
         super().__init__(**{**settings, "commands": listed})
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """List the commands by whose they are."""
+        width = formatter.width
+        by_panel = (
+            section(
+                panel,
+                [(name, entry.summary) for name, entry in COMMANDS.items() if entry.panel == panel],
+                width,
+            )
+            for panel in (PROVIDER, DEVELOPER, BOTH)
+        )
+        options = [(names_of(part), words_of(part)) for part in self.get_params(ctx)]
+        formatter.write(
+            joined(
+                [
+                    "Usage: mole COMMAND [OPTIONS]",
+                    *paragraphs(self.help or "", width),
+                    *(block for blocks in by_panel for block in blocks),
+                    *section("Options", options, width),
+                    example(self.epilog or "", width),
+                ]
+            )
+        )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that the arguments call, and those that are left for it."""
@@ -147,8 +170,8 @@ def load_command(name: str) -> Any:
     """A command with its options, from the function of its name."""
     entry = COMMANDS[name]
     function = getattr(importlib.import_module(f"mole.cli.{entry.module}"), name.replace("-", "_"))
-    alone = typer.Typer(add_completion=False)
-    alone.command(name, epilog=f"Example: mole {name} {entry.example}")(function)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(name, cls=PlainCommand, epilog=f"Example: mole {name} {entry.example}")(function)
     return typer.main.get_command(alone)
 
 
@@ -156,7 +179,7 @@ app = typer.Typer(
     cls=Commands,
     help="Hand images over as morphed data. It is obfuscation, not encryption.",
     epilog="Example: mole demo",
-    no_args_is_help=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,  # its tracebacks show local variables, and those may be secret
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -182,23 +205,28 @@ def run() -> None:
     """Run the command line, and turn whatever goes wrong into a sentence and an exit code."""
     try:
         try:
-            app(prog_name="mole")
+            code = app(sys.argv[1:] or ["--help"], prog_name="mole", standalone_mode=False)
         finally:
             sys.stdout.flush()
     except MoleError as error:
         complain_of(error)
         sys.exit(2 if isinstance(error, CallError) else 1)
+    except UsageError as error:
+        complain(in_one_sentence(error))
+        sys.exit(2)
+    except typer.Abort:  # the terminal closed where something was asked for
+        complain("nothing was typed, and nothing was written; call again to start over")
+        sys.exit(1)
     except InterruptedWork as stop:
         complain(f"interrupted: {stop}")
         sys.exit(INTERRUPTED)
-    except (SystemExit, KeyboardInterrupt) as stop:
-        if isinstance(stop, SystemExit) and stop.code != INTERRUPTED:
-            raise
-        # typer turns Ctrl-C into this, and says nothing
-        complain("interrupted: nothing was written; call again to start over")
-        sys.exit(INTERRUPTED)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
     except OSError as error:  # stdout is a closed pipe, or a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             complain(f"the output cannot be written: {error.strerror}")
         sys.exit(1)
+    if code == INTERRUPTED:  # typer turns Ctrl-C into this, and says nothing
+        complain("interrupted: nothing was written; call again to start over")
+    sys.exit(code or 0)

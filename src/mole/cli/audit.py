@@ -5,24 +5,21 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption, QuietOption
-from mole.cli.terminal import (
-    CallError,
-    check_folder,
-    complain,
-    progress_bar,
-    say,
-    secrets_for,
-    show,
-    warnings_said,
-    when_interrupted,
+from mole.cli.named_files import check_folder, secrets_for
+from mole.cli.options import (
+    IdentityOption,
+    JsonOption,
+    PassphraseFileOption,
+    QuietOption,
+    choices,
 )
-from mole.errors import DeliveryError
+from mole.cli.terminal import complain, progress_bar, say, show, warnings_said, when_interrupted
+from mole.cli.wrong_calls import CallError
 from mole.exchange.layer_files import load_first_layer
-from mole.exchange.shards import Dtype
+from mole.exchange.shards import DTYPES, Dtype
 from mole.provider.keys import MorphKey
 from mole.provider.sealing import look_at, opened_with
-from mole.scheme.morphing import CoreKind
+from mole.scheme.morphing import CORE_KINDS, CoreKind
 from mole.sources.opening import open_source
 
 FailOn = Literal["broken", "leaks"]
@@ -31,38 +28,70 @@ REACHED, NOT_TESTED = 3, 4  # exit codes of --fail-on
 
 def audit(
     delivery: Annotated[
-        str | None, typer.Argument(help="A delivery. Without one, a setting is audited: give --layer.")
+        str | None,
+        typer.Argument(
+            metavar="DELIVERY", help="A delivery. Without one, a setting is audited: give --layer."
+        ),
     ] = None,
-    key: Annotated[Path | None, typer.Option(help="Its key, to compare with the truth.")] = None,
-    truth: Annotated[str | None, typer.Option(help="The data it was made from.")] = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Its key, to compare with the truth.")
+    ] = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="DATA", help="Your data, from which the delivery was made.")
+    ] = None,
     public: Annotated[
-        str | None, typer.Option(help="Other images of the same kind, as an attacker may have.")
+        str | None,
+        typer.Option(metavar="DATA", help="Other images of the same kind, as an attacker may have."),
     ] = None,
     other: Annotated[
-        str | None, typer.Option(help="Another delivery, or requests, under the same key.")
+        str | None,
+        typer.Option(metavar="DELIVERY", help="Another delivery, or requests, under the same key."),
     ] = None,
-    layer: Annotated[Path | None, typer.Option(help="The developer's first layer.")] = None,
+    layer: Annotated[Path | None, typer.Option(metavar="FILE", help="The developer's first layer.")] = None,
     kappa: Annotated[
-        int | None, typer.Option(help="For a setting: how often the core repeats; 1 by default.", min=1)
+        int | None,
+        typer.Option(
+            metavar="N", help="For a setting: how many times the core repeats; by default 1.", min=1
+        ),
     ] = None,
     core: Annotated[
-        CoreKind | None, typer.Option(help="For a setting: which kind of core; orthogonal by default.")
+        CoreKind | None,
+        typer.Option(
+            metavar=choices(CORE_KINDS),
+            help="For a setting: which kind of core; by default orthogonal.",
+        ),
     ] = None,
     dtype: Annotated[
-        Dtype | None, typer.Option(help="For a setting: how values are stored; float32 by default.")
+        Dtype | None,
+        typer.Option(
+            metavar=choices(DTYPES),
+            help="For a setting: how values are stored; by default float32.",
+        ),
     ] = None,
     budget: Annotated[
         float,
         typer.Option(
-            help="Seconds after which no further attack begins; one that has begun is not cut off.", min=1
+            metavar="SECONDS",
+            help="When no further attack begins; one that has begun is not cut off.",
+            min=1,
         ),
     ] = 600.0,
     seed: Annotated[
-        int, typer.Option(help="What the attacks' random numbers follow from.", min=0, max=2**63 - 1)
+        int,
+        typer.Option(
+            metavar="N",
+            help="Fixes the attacks' random numbers: the same seed draws the same ones.",
+            min=0,
+            max=2**63 - 1,
+        ),
     ] = 0,
-    out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for the report.")] = Path("audit"),
-    by: Annotated[str, typer.Option(help="Who makes this audit: a name for the page.")] = "",
-    receiver: Annotated[str, typer.Option(help="Who gets the delivery: a name for the page.")] = "",
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="A new folder for the report.")
+    ] = Path("audit"),
+    by: Annotated[str, typer.Option(metavar="NAME", help="Who makes this audit, for the page.")] = "",
+    receiver: Annotated[
+        str, typer.Option(metavar="NAME", help="Who gets the delivery, for the page.")
+    ] = "",
     summary: Annotated[
         bool, typer.Option("--summary", help="Write one sheet to sign as well, summary.html.")
     ] = False,
@@ -75,10 +104,15 @@ def audit(
     fail_on: Annotated[
         FailOn | None,
         typer.Option(
+            metavar=choices(get_args(FailOn)),
             help="Exit with 3 if an attacker came that far, and with 4 if one was not tested in full. The "
-            "page is written all the same."
+            "page is written all the same.",
         ),
     ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", "-f", help="Replace another audit that is there; never anything else."),
+    ] = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
@@ -90,20 +124,21 @@ def audit(
     as private as them. Without a delivery it says what a setting would give away, with images that come
     with the software.
     """
-    from mole.audit import run  # noqa: PLC0415  (an extra)
+    from mole.audit import run, write  # noqa: PLC0415  (an extra)
 
-    of_delivery = (key, truth, public, other, receiver or None, summary or None)
+    of_delivery = (key, data, public, other, receiver or None, summary or None)
     if delivery is None and any(option is not None for option in of_delivery):
         raise CallError(
-            "--key, --truth, --public, --other, --receiver and --summary belong to a delivery: name it, or "
+            "--key, --data, --public, --other, --receiver and --summary belong to a delivery: name it, or "
             "leave them out"
         )
     if delivery is not None and any(option is not None for option in (kappa, core, dtype)):
-        raise CallError("--kappa, --core and --dtype are for a setting: leave them out, or the delivery")
+        raise CallError(
+            "--kappa, --core and --dtype are for a setting: leave them out, or leave out the delivery"
+        )
     if delivery is None and layer is None:
         raise CallError("say what to audit: give a delivery, or a setting with --layer")
-    if out.exists() or out.is_symlink():
-        raise DeliveryError(f"{out} exists already: choose another name with --out")
+    write.check_place(out, replace_it=force)
     check_folder(out)
     with (
         when_interrupted("nothing was written; call again to start over"),
@@ -112,7 +147,7 @@ def audit(
     ):
         if delivery is not None:
             first = None if layer is None else load_first_layer(layer)
-            original = None if truth is None else open_source(truth, labels=False)
+            original = None if data is None else open_source(data, labels=False)
             look_at(delivery)
             opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity)) if key else None
             found = opened_with(delivery, opened, identity)
@@ -125,7 +160,9 @@ def audit(
                 layer, kappa=kappa or 1, core=core or "orthogonal",
                 dtype=dtype or "float32", by=by, budget=budget, seed=seed, progress=progress,
             )  # fmt: skip
-        page = report.save(out, pictures=not no_pictures, appendix=not no_appendix, summary=summary)
+        page = report.save(
+            out, pictures=not no_pictures, appendix=not no_appendix, summary=summary, replace=force
+        )
     say(report.headline, quiet=quiet)
     for verdict in report.in_order:
         say(f"{verdict.who}: {verdict.sentence}.", quiet=quiet)

@@ -5,15 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
+from mole.cli.named_files import check_folder, check_output, secrets_for
 from mole.cli.options import (
     DeliveryArgument,
     ForceOption,
     IdentityOption,
     JsonOption,
+    KeyOption,
     PassphraseFileOption,
     QuietOption,
 )
-from mole.cli.terminal import check_folder, check_output, progress_bar, say, secrets_for, show
+from mole.cli.terminal import note, progress_bar, show
 from mole.errors import DeliveryError
 from mole.exchange import verify as exchange
 from mole.exchange.manifest import Manifest
@@ -25,14 +27,16 @@ from mole.provider.keys import MorphKey
 from mole.sources.opening import open_source
 from mole.storage.signers import read_signers
 
-IN_A_WORD = {True: "right", False: "WRONG", None: "not checked"}
+IN_A_WORD = {True: "ok", False: "WRONG", None: "not checked"}
 
 
 def verify(
     delivery: DeliveryArgument,
     signer: Annotated[
         Path | None,
-        typer.Option(help="Public key, or file of allowed signers: one of them must have signed it."),
+        typer.Option(
+            metavar="FILE", help="Public key, or file of allowed signers: one of them must have signed it."
+        ),
     ] = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
@@ -56,17 +60,24 @@ def verify(
 
 def recover(
     delivery: DeliveryArgument,
-    key: Annotated[Path, typer.Option("--key", help="The key that made it.")],
+    key: KeyOption,
     out: Annotated[
         str,
-        typer.Option("--out", "-o", help="An .npz or .parquet file, or a folder of PNG files: images/"),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="PLACE",
+            help="An .npz or .parquet file, or a folder of PNG files: images/",
+        ),
     ] = "recovered.npz",
     ids: Annotated[
         Path | None,
-        typer.Option(help="Write only a Parquet table of which row is which sample, and no images."),
+        typer.Option(
+            metavar="FILE", help="Write only a Parquet table of which row is which sample, and no images."
+        ),
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Your data, for the names that it has for the samples.")
+        str | None, typer.Option(metavar="DATA", help="Your data, for the names of its samples.")
     ] = None,
     force: ForceOption = False,
     passphrase_file: PassphraseFileOption = None,
@@ -76,7 +87,7 @@ def recover(
 ) -> None:
     """Get the images back from a delivery, in the order of your data: arrays, a table or PNG files.
 
-    With --ids it tells instead which row is which of your samples, for predictions that came back.
+    With --ids it says instead which row is which of your samples, for predictions that came back.
     """
     form, path = forms.form_of(out), ids or Path(out)
     if ids is None and form == "images":
@@ -111,7 +122,7 @@ def recover(
         facts = {"PNG files": files.save_images(arrays, names, path, force=force)}
     if manifest.dtype == "int8":
         facts["largest error"] = provider.largest_error(found, opened)
-        say(_how_exact(facts["largest error"], manifest), quiet=quiet)
+        note(_how_exact(facts["largest error"], manifest), quiet=quiet)
     show({"recovered": str(path), **facts}, as_json=as_json)
 
 
@@ -121,4 +132,4 @@ def _how_exact(error: float, manifest: Manifest) -> str:
     unit = f"grey levels of {255 if types == {'uint8'} else 65535}" if types <= {"uint8", "uint16"} else ""
     cut_off = manifest.clipped.rows if manifest.clipped else 0
     more = f"; {cut_off} rows that 8 bits cut off are further off" if cut_off else ""
-    return f"mole: the delivery has 8 bits: a value may be off by about {error:g} {unit}".rstrip() + more
+    return f"the delivery has 8 bits: a value may be off by about {error:g} {unit}".rstrip() + more

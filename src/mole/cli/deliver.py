@@ -8,14 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
+from mole.cli.fit_to_print import in_options
 from mole.cli.meaning import KEEP_NAMES, meaning
+from mole.cli.named_files import secrets_for, signing_key
 from mole.cli.options import (
     BitsOption,
+    DataArgument,
     IdentityOption,
     JsonOption,
+    KeyOption,
     LabelColumnOption,
     LabelsOption,
     LabelTagOption,
+    LayerOption,
     LayerSignerOption,
     ModeOption,
     PassphraseFileOption,
@@ -25,22 +30,14 @@ from mole.cli.options import (
     SignOption,
     SkipBadOption,
     WindowOption,
+    choices,
     parse_bits,
     parse_window,
 )
-from mole.cli.terminal import (
-    CallError,
-    in_options,
-    progress_bar,
-    say,
-    secrets_for,
-    show,
-    signing_key,
-    warnings_said,
-    when_interrupted,
-)
+from mole.cli.terminal import note, progress_bar, say, show, warnings_said, when_interrupted
+from mole.cli.wrong_calls import CallError
 from mole.exchange.layer_files import load_first_layer
-from mole.exchange.shards import Dtype
+from mole.exchange.shards import DTYPES, Dtype
 from mole.exchange.signatures import load_signed_layer
 from mole.exchange.split_roles import rows_by_split
 from mole.foreign_text import listed
@@ -48,23 +45,28 @@ from mole.progress import Progress
 from mole.provider import deliver as library
 from mole.provider.class_names import Leaving, handed_over_by, what_leaves
 from mole.provider.copying import refuse_copying
-from mole.provider.deliver import Delivered, EngineName
+from mole.provider.deliver import ENGINES, Delivered, EngineName
 from mole.provider.keys import MorphKey
 from mole.provider.place import what_is_left
 from mole.quantities import counted
-from mole.scheme.augmented import LayerDtype, refuse_too_large
+from mole.scheme.augmented import LAYER_DTYPES, LayerDtype, refuse_too_large
 from mole.scheme.first_layer import FirstLayer
 from mole.sources.opening import open_source
 from mole.sources.source import Source
 
-DataArgument = Annotated[str, typer.Argument(help="Your data: a folder, a file or a URL.")]
-LayerOption = Annotated[Path, typer.Option("--layer", help="The developer's first layer.")]
-KeyOption = Annotated[Path, typer.Option("--key", help="Your key.")]
-OutOption = Annotated[str, typer.Option("--out", "-o", help="Where the result goes: a folder or a URL.")]
-DtypeOption = Annotated[Dtype, typer.Option(help="How morphed values are stored.")]
-KeepOption = Annotated[list[str] | None, typer.Option(help="A column to hand over as it is. Repeatable.")]
+OutOption = Annotated[
+    str, typer.Option("--out", "-o", metavar="FOLDER", help="Where the result goes: a folder or a URL.")
+]
+DtypeOption = Annotated[Dtype, typer.Option(metavar=choices(DTYPES), help="How morphed values are stored.")]
+KeepOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN", help="A column to hand over as it is. Repeatable."),
+]
 SecondLayerOption = Annotated[
-    bool, typer.Option("--allow-second-layer", help="Use the key though it was used for another layer.")
+    bool,
+    typer.Option(
+        "--allow-second-layer", help="Use the key even though it was used for another first layer."
+    ),
 ]
 ReplaceOption = Annotated[
     bool,
@@ -73,7 +75,7 @@ ReplaceOption = Annotated[
 
 SHOWN = 5  # names of classes are listed, and the rest is counted
 HANDS_OVER = {"labels": "--folder-labels", "class_names": "--class-names"}
-NO_LABELS = "mole: no labels leave with it: nothing can be trained on it as it is"
+NO_LABELS = "no labels leave with it: nothing can be trained on it as it is"
 GIVE_LABELS = "; give a table of them with --labels, or put the images into class folders"
 
 
@@ -83,7 +85,9 @@ def deliver(
     key: KeyOption,
     out: OutOption = "delivery",
     dtype: DtypeOption = "float32",
-    layer_dtype: Annotated[LayerDtype, typer.Option(help="How the augmented layer is stored.")] = "float32",
+    layer_dtype: Annotated[
+        LayerDtype, typer.Option(metavar=choices(LAYER_DTYPES), help="How the augmented layer is stored.")
+    ] = "float32",
     mode: ModeOption = None,
     resize: ResizeOption = None,
     keep: KeepOption = None,
@@ -91,7 +95,8 @@ def deliver(
     class_names: Annotated[
         bool | None,
         typer.Option(
-            help="Hand over the names of the classes. Unasked, only where they hardly are people's."
+            help="Hand over the names of the classes, or not. By default they leave unless they might be "
+            "people's names."
         ),
     ] = None,
     labels: LabelsOption = None,
@@ -100,7 +105,7 @@ def deliver(
     folder_labels: Annotated[
         bool,
         typer.Option(
-            "--folder-labels", help="Hand over labels made of the folders of DICOM files, without names."
+            "--folder-labels", help="Hand over labels made from the folders of DICOM files, without names."
         ),
     ] = False,
     no_labels: Annotated[bool, typer.Option("--no-labels", help="Hand over no labels.")] = False,
@@ -110,10 +115,12 @@ def deliver(
         bool, typer.Option("--allow-copying-layer", help="Augment a layer even if it copies pixels.")
     ] = False,
     engine: Annotated[
-        EngineName, typer.Option(help="What does the work: this machine, or Ray on many.")
+        EngineName,
+        typer.Option(metavar=choices(ENGINES), help="What does the work: this machine, or Ray on many."),
     ] = "local",
     ray_address: Annotated[
-        str | None, typer.Option(help="With --engine ray: a running cluster, as host:port.")
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="With --engine ray: a cluster that is running."),
     ] = None,
     recipient: RecipientOption = None,
     sign: SignOption = None,
@@ -129,9 +136,11 @@ def deliver(
     if ray_address is not None and engine != "ray":
         raise CallError("--ray-address is for --engine ray: add that, or leave the address out")
     if no_labels and (labels or label_column or label_tag or folder_labels):
-        raise CallError("--no-labels keeps labels here: leave it out, or what says which labels leave")
+        raise CallError("--no-labels hands over no labels: leave it out, or the options that choose them")
     if folder_labels and (labels or label_column or label_tag):
-        raise CallError("--folder-labels is for labels made of folders: leave it out, or the other labels")
+        raise CallError(
+            "--folder-labels is for labels made from folders: leave it out, or the other labels"
+        )
     reading: dict[str, Any] = {
         "label_column": label_column,
         "label_tag": label_tag,
@@ -161,7 +170,7 @@ def deliver(
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
     if not (made.has_labels or no_labels):
-        say(NO_LABELS + ("" if leaving.kept else GIVE_LABELS), quiet=quiet)
+        note(NO_LABELS + ("" if leaving.kept else GIVE_LABELS), quiet=quiet)
 
 
 def morph(
@@ -186,7 +195,7 @@ def morph(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Morph further data with the same key, for predictions: without labels and an augmented layer.
+    """Morph further data with the same key, for predictions: without labels or an augmented layer.
 
     Call again to resume interrupted work.
     """
@@ -221,7 +230,7 @@ def _opener(
 
     def opened() -> MorphKey:
         if remark is not None:
-            say(f"mole: {remark}", quiet=quiet)
+            note(remark, quiet=quiet)
         return MorphKey.load(key, progress=making, **secrets_for(key, passphrase_file, identities))
 
     return opened
@@ -253,9 +262,9 @@ def _morphing(out: str, *, quiet: bool) -> Iterator[tuple[Progress, Progress]]:
 def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
     """What was left out, what was made, and what that means; or that nothing had to be done."""
     if made.was_complete:
-        say(f"mole: {out} was complete already; nothing was done", quiet=quiet)
+        note(f"{out} was complete already; nothing was done", quiet=quiet)
     for bad in made.skipped:
-        say(f"mole: skipped: {in_options(bad)}", quiet=quiet)
+        note(f"skipped: {in_options(bad)}", quiet=quiet)
     manifest = made.delivery.manifest
     facts: dict[str, Any] = {
         "delivery": out,

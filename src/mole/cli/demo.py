@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,28 +12,58 @@ from mole.cli.options import JsonOption, QuietOption
 from mole.cli.terminal import say, show, when_interrupted
 from mole.errors import DeliveryError
 from mole.quantities import size_text
-from mole.storage.atomic import private_folder, reason_of
+from mole.storage.atomic import private_folder, put_aside, reason_of
+
+FILES = {"first-layer.safetensors", "private.npz", "public.npz", "delivery", "demo.png", "audit"}
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="A new folder for everything.")] = Path(
-        "mole-demo"
-    ),
-    seeds: Annotated[int, typer.Option(help="How often each arm is trained.", min=1, max=1000)] = 3,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FOLDER", help="A new folder for everything.")
+    ] = Path("mole-demo"),
+    seeds: Annotated[
+        int,
+        typer.Option(
+            metavar="N", help="How many times each arm is trained, with another seed each.", min=1, max=1000
+        ),
+    ] = 3,
+    force: Annotated[
+        bool,
+        typer.Option("--force", "-f", help="Replace another demo that is there; never anything else."),
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Play both roles on Fashion-MNIST: export, review, deliver, verify, train three ways, audit."""
-    if out.exists() or out.is_symlink():
-        raise DeliveryError(f"{out} exists already: choose another name with --out")
+    is_there = _check_place(out, force=force)
     from mole.demo.story import tell  # noqa: PLC0415  (needs extras)
 
-    with _new_folder(out), when_interrupted(f"{out} was removed again; call again to start over"):
+    with (
+        put_aside(out) if is_there else nullcontext(),
+        _new_folder(out),
+        when_interrupted(
+            f"{out} {'is as it was before' if is_there else 'was removed again'}; call again to start over"
+        ),
+    ):
         result = tell(out, seeds=seeds, say=lambda text: say(text, quiet=quiet))
     if as_json:
         show(result, as_json=True)
         return
     typer.echo(_table(result))
+
+
+def _check_place(path: Path, *, force: bool) -> bool:
+    """Whether another demo is there, and makes way; anything else is refused."""
+    if not (path.exists() or path.is_symlink()):
+        return False
+    is_demo = path.is_dir() and not path.is_symlink() and {entry.name for entry in path.iterdir()} == FILES
+    if not is_demo:
+        raise DeliveryError(
+            f"{path} exists already, and is not just a demo: choose another name with --out"
+        )
+    if not force:
+        raise DeliveryError(f"{path} exists already: choose another name, or replace it with --force")
+    return True
 
 
 @contextmanager

@@ -5,8 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.options import ClassesOption, ForceOption, JsonOption, SignOption, parse_shape
-from mole.cli.terminal import CallError, check_input, check_output, say, show, signing_key
+from mole.cli.named_files import check_input, check_output, signing_key
+from mole.cli.options import ClassesOption, ForceOption, JsonOption, QuietOption, SignOption, parse_shape
+from mole.cli.terminal import show, warn
+from mole.cli.wrong_calls import CallError
 from mole.exchange.layer_files import save
 from mole.exchange.signatures import SUFFIX, sign_layer
 from mole.scheme.augmented import too_large
@@ -18,48 +20,65 @@ LARGEST = 1 << 16
 
 
 def export_layer(
-    model: Annotated[
+    network: Annotated[
         str,
-        typer.Argument(
-            help="module:factory, a built-in network, or a file of weights (.safetensors, .pt, .pth)."
+        typer.Option(
+            metavar="NAME",
+            help="module:factory, a built-in network, or a file of weights (.safetensors, .pt, .pth).",
         ),
     ],
-    input_shape: Annotated[str, typer.Option(help="Shape of a sample, such as 3x32x32.")],
-    weights: Annotated[Path | None, typer.Option(help="Weights to load into the model.")] = None,
+    input_shape: Annotated[
+        str, typer.Option(metavar="SHAPE", help="Shape of a sample, channels first, such as 3x32x32.")
+    ],
+    weights: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Weights to load into the network.")
+    ] = None,
     tensor: Annotated[
-        str | None, typer.Option(help="For a file of weights: the name of the layer's weight.")
+        str | None,
+        typer.Option(metavar="NAME", help="For a file of weights: the name of the layer's weight."),
     ] = None,
     stride: Annotated[
-        int | None, typer.Option(help="Of a convolution in a file of weights.", min=1, max=LARGEST)
+        int | None,
+        typer.Option(
+            metavar="N", help="For a file of weights: the convolution's stride.", min=1, max=LARGEST
+        ),
     ] = None,
     padding: Annotated[
-        int | None, typer.Option(help="Of a convolution in a file of weights.", min=0, max=LARGEST)
+        int | None,
+        typer.Option(
+            metavar="N", help="For a file of weights: the convolution's padding.", min=0, max=LARGEST
+        ),
     ] = None,
     mean: Annotated[
-        str | None, typer.Option(help="Mean of each channel, such as 0.49,0.48,0.45; or one for all.")
+        str | None,
+        typer.Option(
+            metavar="NUMBERS", help="Mean of each channel, such as 0.49,0.48,0.45; or one for all."
+        ),
     ] = None,
     std: Annotated[
-        str | None, typer.Option(help="Standard deviation of each channel; or one for all.")
+        str | None,
+        typer.Option(metavar="NUMBERS", help="Standard deviation of each channel; or one for all."),
     ] = None,
     classes: ClassesOption = 10,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write.")] = Path(
         "first-layer.safetensors"
     ),
     sign: SignOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Write the first layer of a trained network, for the data provider.
 
-    A model is run once to see which layer comes first and what it does. A file of weights alone does not
-    tell: there, say --stride and --padding of a convolution, and --tensor where several could be the first.
+    The network is run once to see which layer comes first and what it does. A file of weights does not
+    say enough: add --stride and --padding for a convolution, and --tensor where several could be the first.
     """
     shape = parse_shape(input_shape)
     normalisation = _normalisation(mean, std, shape[0])
-    is_file = Path(model).suffix.lower() in (".safetensors", ".pt", ".pth")
+    is_file = Path(network).suffix.lower() in (".safetensors", ".pt", ".pth")
     _check_call(is_file, {"--tensor": tensor, "--stride": stride, "--padding": padding}, weights)
     check_output(out, force=force)
-    check_input(Path(model) if is_file else weights)
+    check_input(Path(network) if is_file else weights)
     signing = signing_key(sign)
     signature = Path(f"{out}{SUFFIX}")
     check_output(signature, force=force)  # that of another layer would be removed
@@ -67,13 +86,13 @@ def export_layer(
 
     if is_file:
         name, layer = weight_files.first_layer_of_file(
-            Path(model), shape, tensor=tensor, stride=stride, padding=padding, normalisation=normalisation
+            Path(network), shape, tensor=tensor, stride=stride, padding=padding, normalisation=normalisation
         )
     else:
-        found = find.find_first_layer(models.build_model(model, shape, classes, weights), shape)
+        found = find.find_first_layer(models.build_model(network, shape, classes, weights), shape)
         name, layer = f"{found.name}.weight", export.describe(found, normalisation)
     if reason := too_large(element_count(layer.input_shape), element_count(layer.output_shape)):
-        say(f"mole: a first layer for {shape_text(layer.input_shape)} {reason}")
+        warn(f"a first layer for {shape_text(layer.input_shape)} {reason}", quiet=quiet)
     save(layer, out)
     signature.unlink(missing_ok=True)  # of another layer that was there
     signed = (
@@ -86,10 +105,14 @@ def export_layer(
 
 def _check_call(is_file: bool, of_files: dict[str, Any], weights: Path | None) -> None:
     if is_file and weights is not None:
-        raise CallError("--weights belong to a model, and a file of weights is given: leave them out")
+        raise CallError(
+            "--weights is for a network in code, and --network is a file of weights already: leave it out"
+        )
     given = [option for option, value in of_files.items() if value is not None]
     if not is_file and given:
-        raise CallError(f"{given[0]} belongs to a file of weights, and a model knows its own: leave it out")
+        raise CallError(
+            f"{given[0]} is for a file of weights, and a network in code has its own: leave it out"
+        )
 
 
 def _facts(layer: FirstLayer) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption
-from mole.cli.terminal import secrets_for, show
+from mole.cli.named_files import secrets_for
+from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption, QuietOption
+from mole.cli.terminal import progress_bar, show
 from mole.errors import KeyFileError
 from mole.exchange.checkpoint_files import is_checkpoint, read_checkpoint
 from mole.exchange.delivery import Delivery
@@ -27,10 +28,12 @@ def info(
     file: Annotated[
         str,
         typer.Argument(
-            help="A delivery (a folder or a URL), a first or augmented layer, a key, a checkpoint."
+            metavar="FILE",
+            help="A delivery (a folder or a URL), a first or augmented layer, a key, a checkpoint.",
         ),
     ],
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
 ) -> None:
@@ -41,7 +44,9 @@ def info(
     elif path.name.endswith(SUFFIX):
         raise KeyFileError(f"{path} is the second file of a key: ask for {path.name.removesuffix(SUFFIX)}")
     elif is_age_file(path):
-        facts = _key_facts(MorphKey.load(path, **secrets_for(path, passphrase_file, identity)))
+        with progress_bar("Making the core", quiet=quiet) as making:
+            secrets = secrets_for(path, passphrase_file, identity)
+            facts = _key_facts(MorphKey.load(path, progress=making, **secrets))
     elif is_checkpoint(path):
         facts = _checkpoint_facts(path)
     else:

@@ -7,20 +7,23 @@ from typing import Annotated, Any
 
 import typer
 
+from mole.cli.named_files import check_folder, read_passphrase_file
 from mole.cli.options import (
     BitsOption,
     JsonOption,
-    LayerArgument,
+    LayerOption,
     LayerSignerOption,
     ModeOption,
     PassphraseFileOption,
     QuietOption,
     ResizeOption,
     WindowOption,
+    choices,
     parse_bits,
     parse_window,
 )
-from mole.cli.terminal import CallError, check_folder, progress_bar, read_passphrase_file, say, show
+from mole.cli.terminal import progress_bar, say, show, warn
+from mole.cli.wrong_calls import CallError
 from mole.errors import KeyFileError
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.signatures import load_signed_layer
@@ -29,39 +32,49 @@ from mole.provider.keys.key_file import check_passphrase, whitening_path
 from mole.provider.keys.learning import sample_of
 from mole.provider.ledger import keygen_warnings
 from mole.scheme.augmented import refuse_too_large
-from mole.scheme.morphing import CoreKind
+from mole.scheme.morphing import CORE_KINDS, CoreKind
 from mole.sources.opening import open_source
 from mole.sources.preparation import Mode, Preparation, Resize
 
 REPEATED = (
-    "mole: with kappa = {kappa} the same core is used {kappa} times in every image, and a stranger with "
+    "with kappa = {kappa} the same core is used {kappa} times in every image, and a stranger with "
     "similar images may find it; kappa = 1 hides more"
 )
 NOT_WHITENED = (
-    "mole: with this core a stranger who gets morphed files and has similar images learns brightness, "
+    "with this core a stranger who gets morphed files and has similar images learns brightness, "
     "colour and layout of yours; a key that learns from your images with --data, or from similar ones with "
     "--public, hides them"
 )
 FEW = (
-    "mole: {images:,} images are few for a core of side {side}, and {enough:,} would do: these are hidden "
+    "{images:,} images are few for a core of side {side}, and {enough:,} would do: these are hidden "
     "as well, and images that come later less. More images, or similar public ones with --public, help"
 )
 
 
 def keygen(
-    layer: LayerArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where the key goes.")] = Path("provider.key"),
-    kappa: Annotated[int, typer.Option(help="How many times the core stands on the diagonal.")] = 1,
+    layer: LayerOption,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The key to write.")] = Path(
+        "provider.key"
+    ),
+    kappa: Annotated[
+        int, typer.Option(metavar="N", help="How many times the core stands on the diagonal.")
+    ] = 1,
     core: Annotated[
         CoreKind | None,
-        typer.Option(help="Its kind: orthogonal, or with --data or --public whitened, unless you say."),
+        typer.Option(
+            metavar=choices(CORE_KINDS),
+            help="Its kind; by default whitened with --data or --public, and orthogonal without.",
+        ),
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Your data, all splits of it: a whitened core learns from it.")
+        str | None,
+        typer.Option(metavar="DATA", help="Your data, all splits of it: a whitened core learns from it."),
     ] = None,
     public: Annotated[
         list[str] | None,
-        typer.Option(help="Similar public images, to learn from as well or instead. Repeatable."),
+        typer.Option(
+            metavar="DATA", help="Similar public images, to learn from as well or instead. Repeatable."
+        ),
     ] = None,
     mode: ModeOption = None,
     resize: ResizeOption = None,
@@ -69,7 +82,11 @@ def keygen(
     bits: BitsOption = "8",
     passphrase_file: PassphraseFileOption = None,
     recipient: Annotated[
-        list[str] | None, typer.Option(help="Encrypt for this age recipient instead. Repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="RECIPIENT",
+            help="Encrypt the key for this age recipient instead of with a passphrase. Repeatable.",
+        ),
     ] = None,
     layer_signer: LayerSignerOption = None,
     as_json: JsonOption = False,
@@ -101,18 +118,18 @@ def keygen(
         key = MorphKey.generate(first.input_shape, kappa=kappa, core=kind, sample=sample, progress=progress)
     key.save(out, passphrase, recipients=recipient or ())
     for warning in warnings:
-        say(f"mole: {warning}", quiet=quiet)
+        warn(warning, quiet=quiet)
     say(f"{out} is your key: keep it safe, and keep it to yourself.", quiet=quiet)
     if kind == "whitened":
         say(f"{out}.whitening belongs to it: keep that too.", quiet=quiet)
     else:
-        say(NOT_WHITENED, quiet=quiet)
+        warn(NOT_WHITENED, quiet=quiet)
     learnt = key.learnt
     if learnt is not None and not learnt.is_enough:
         side = key.morphing.core.size
-        say(FEW.format(images=learnt.images, side=side, enough=learnt.enough), quiet=quiet)
+        warn(FEW.format(images=learnt.images, side=side, enough=learnt.enough), quiet=quiet)
     if kappa > 1:
-        say(REPEATED.format(kappa=kappa), quiet=quiet)
+        warn(REPEATED.format(kappa=kappa), quiet=quiet)
     facts: dict[str, Any] = {
         "key": str(out),
         "fingerprint": key.fingerprint,

@@ -6,25 +6,27 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption
-from mole.cli.terminal import say, secrets_for, show
+from mole.cli.named_files import secrets_for
+from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption, QuietOption
+from mole.cli.terminal import show, warn
 from mole.errors import KeyFileError
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import FINGERPRINT, Entry, Ledger
 
 
 def ledger(
-    key: Annotated[str, typer.Argument(help="Your key, or its fingerprint.")],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Your key, or its fingerprint.")],
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """List what was delivered under a key, from the ledger beside it and the one in your own folder."""
     found = _ledger(key, passphrase_file, identity)
     entries = found.entries()
     layers = list(dict.fromkeys(entry.layer_fingerprint for entry in entries))
     if replaced := found.replaced_key():
-        say(f"mole: the ledger beside {key} saw another key last, with the fingerprint {replaced}")
+        warn(f"the ledger beside {key} saw another key last, with the fingerprint {replaced}", quiet=quiet)
     facts: dict[str, Any] = {
         "key fingerprint": found.fingerprint,
         "deliveries": len(entries),
@@ -45,7 +47,7 @@ def _ledger(key: str, passphrase_file: Path | None, identity: list[Path] | None)
     if FINGERPRINT.fullmatch(key) and not path.exists():
         return Ledger(key)
     if not path.exists():
-        raise KeyFileError(f"{key} is no key: give a key's file, or the 32 digits of its fingerprint")
+        raise KeyFileError(f"{key} is not a key: give a key's file, or the 32 digits of its fingerprint")
     opened = MorphKey.load(path, **secrets_for(path, passphrase_file, identity))
     return Ledger(opened.fingerprint, opened.path)
 

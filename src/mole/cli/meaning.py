@@ -21,9 +21,9 @@ def meaning(made: Delivered) -> Iterator[str]:
 
 
 def _receiver(made: Delivered) -> Iterator[str]:
-    opened = "open these files with its identity, " if made.delivery.is_sealed else ""
+    opened = "open these files with its identity, and " if made.delivery.is_sealed else ""
     if not made.delivery.has_layer:
-        yield f"What the receiver can do: {opened}and run on them what it trained under this key."
+        yield f"What the receiver can do: {opened}run the network on them that it trained under this key."
         yield "What the receiver can also do, by trying: get your images back, with the layer that it has."
         return
     yield f"What the receiver can do: {opened}train and serve a network, as well as on your images."

@@ -1,86 +1,125 @@
 """Options and arguments that several commands have, each described once.
 
-A choice is a `Literal` of the library: typer lists its values in the help, and refuses others.
+The same thing has the same name in every command. What a command works on is its argument, and all else
+an option. A choice is a `Literal` of the library: typer refuses other values.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from mole.cli.terminal import CallError
+from mole.cli.wrong_calls import CallError
 from mole.errors import MoleError
 from mole.limits import MAX_CLASSES
 from mole.scheme.shapes import Shape, check_shape
-from mole.sources.preparation import Mode, Resize
+from mole.sources.preparation import MODES, RESIZES, Mode, Resize
 from mole.sources.reading import Bits, Window
 
-DeliveryArgument = Annotated[str, typer.Argument(help="A delivery: a folder or a URL.")]
-LayerArgument = Annotated[Path, typer.Argument(help="The developer's first layer.")]
-ClassesOption = Annotated[
-    int, typer.Option(help="Number of classes, for a network that has to know.", min=2, max=MAX_CLASSES)
+
+def choices(values: Iterable[str]) -> str:
+    """What can be said for an option, as its help shows it.
+
+    >>> choices(["crop", "stretch"])
+    'crop|stretch'
+    """
+    return "|".join(values)
+
+
+DataArgument = Annotated[str, typer.Argument(metavar="DATA", help="Your data: a folder, a file or a URL.")]
+DeliveryArgument = Annotated[str, typer.Argument(metavar="DELIVERY", help="A delivery: a folder or a URL.")]
+CheckpointOption = Annotated[
+    Path, typer.Option("--checkpoint", metavar="FILE", help="A checkpoint that `mole train` wrote.")
 ]
-BatchSizeOption = Annotated[int, typer.Option(help="Rows at a time.", min=1, max=1 << 24)]
-DeviceOption = Annotated[str | None, typer.Option(help="Such as cuda; otherwise the CPU.")]
+KeyOption = Annotated[Path, typer.Option("--key", metavar="FILE", help="Your key.")]
+LayerOption = Annotated[Path, typer.Option("--layer", metavar="FILE", help="The developer's first layer.")]
+ClassesOption = Annotated[
+    int,
+    typer.Option(
+        metavar="N", help="Number of classes, for a network that has to know.", min=2, max=MAX_CLASSES
+    ),
+]
+BatchSizeOption = Annotated[int, typer.Option(metavar="N", help="Rows at a time.", min=1, max=1 << 24)]
+DeviceOption = Annotated[str | None, typer.Option(metavar="NAME", help="Such as cuda; otherwise the CPU.")]
 ForceOption = Annotated[
     bool, typer.Option("--force", "-f", help="Replace the output if it is there already.")
 ]
 IdentityOption = Annotated[
     list[Path] | None,
     typer.Option(
-        help="age identity file or SSH private key, for what was encrypted for its recipient. Repeatable."
+        metavar="FILE",
+        help="An age identity file or SSH private key, to open what was encrypted for its recipient. "
+        "Repeatable.",
     ),
 ]
 LayerSignerOption = Annotated[
     Path | None,
     typer.Option(
-        help="Refuse a first layer that this public key, or file of allowed signers, did not sign."
+        metavar="FILE",
+        help="Refuse a first layer that this public key, or file of allowed signers, did not sign.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-ModeOption = Annotated[Mode | None, typer.Option(help="Convert images to grey or to colour.")]
+ModeOption = Annotated[
+    Mode | None, typer.Option(metavar=choices(MODES), help="Convert images to grey or to colour.")
+]
 NetworkOption = Annotated[
     str | None,
-    typer.Option(help="module:factory of the network, for one of your own; built-in ones are known."),
+    typer.Option(
+        metavar="NAME", help="module:factory of a network of your own; built-in ones are known by name."
+    ),
 ]
 PassphraseFileOption = Annotated[
     Path | None,
-    typer.Option(help="File whose first line is the key's passphrase; otherwise it is asked for."),
+    typer.Option(
+        metavar="FILE", help="File whose first line is the key's passphrase; otherwise it is asked for."
+    ),
 ]
 RecipientOption = Annotated[
     list[str] | None,
-    typer.Option(help="Seal it for this age recipient or ssh-ed25519 public key. Repeatable."),
+    typer.Option(
+        metavar="RECIPIENT", help="Seal it for this age recipient or ssh-ed25519 public key. Repeatable."
+    ),
 ]
 SignOption = Annotated[
-    Path | None, typer.Option(help="Sign it with this OpenSSH private key, an Ed25519 one.")
+    Path | None, typer.Option(metavar="FILE", help="Sign it with this OpenSSH private key, an Ed25519 one.")
 ]
-SkipBadOption = Annotated[bool, typer.Option(help="Leave out unreadable images instead of stopping.")]
+SkipBadOption = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave out images that cannot be used, instead of stopping.")
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no remarks.")]
 ResizeOption = Annotated[
-    Resize | None, typer.Option(help="Bring images to size: fill it and cut the rest, or distort.")
+    Resize | None,
+    typer.Option(
+        metavar=choices(RESIZES), help="Bring images to size: fill it and cut the rest, or distort."
+    ),
 ]
 
 
 LabelsOption = Annotated[
     str | None,
-    typer.Option("--labels", help="A table of the labels of your files: CSV, TSV, JSON lines or Parquet."),
+    typer.Option("--labels", metavar="FILE", help="A table of labels: CSV, TSV, JSON lines or Parquet."),
 ]
 LabelColumnOption = Annotated[
-    str | None, typer.Option(help="The column of the table that has the labels, if it is not 'label'.")
+    str | None, typer.Option(metavar="NAME", help="The table's column of labels, if not 'label'.")
 ]
 LabelTagOption = Annotated[
-    str | None, typer.Option(help="DICOM: the tag that is the label, BodyPartExamined or (0018,0015).")
+    str | None,
+    typer.Option(metavar="TAG", help="DICOM: the tag that is the label, BodyPartExamined or (0018,0015)."),
 ]
 WindowOption = Annotated[
     str | None,
     typer.Option(
-        help="DICOM: which values become black and white, CENTRE,WIDTH or none for all; by default the "
-        "first window of each header."
+        metavar="CENTRE,WIDTH",
+        help="DICOM: which values become black and white, or none for all of them; by default the first "
+        "window of each header.",
     ),
 ]
 BitsText = Literal["8", "16"]
 BitsOption = Annotated[
-    BitsText, typer.Option(help="DICOM: 8 bits a pixel, or 16 to tell values apart more finely.")
+    BitsText,
+    typer.Option(metavar="8|16", help="DICOM: 8 bits per pixel, or 16 to tell values apart more finely."),
 ]
 
 
@@ -95,7 +134,7 @@ def parse_window(text: str | None) -> Window | None:
     try:
         centre, width = map(float, text.split(","))
     except ValueError:
-        raise CallError(f"'{text}' is no window: write it as 40,400, or as none") from None
+        raise CallError(f"'{text}' is not a window: write it as 40,400, or as none") from None
     return centre, width
 
 
@@ -117,4 +156,4 @@ def parse_shape(text: str) -> Shape:
     try:
         return check_shape(tuple(int(side) for side in text.split("x")))
     except (ValueError, MoleError):
-        raise CallError(f"'{text}' is no shape: write it as 3x32x32") from None
+        raise CallError(f"'{text}' is not a shape: write it as 3x32x32") from None

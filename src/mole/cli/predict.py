@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mole.cli.fit_to_print import fit_to_print
+from mole.cli.named_files import check_output
 from mole.cli.options import (
     BatchSizeOption,
+    CheckpointOption,
     DeliveryArgument,
     DeviceOption,
     ForceOption,
@@ -15,7 +18,7 @@ from mole.cli.options import (
     NetworkOption,
     QuietOption,
 )
-from mole.cli.terminal import check_output, fit_to_print, progress_bar, show, warnings_said
+from mole.cli.terminal import progress_bar, show, warnings_said
 from mole.cli.train import percent
 from mole.errors import ParameterError
 from mole.exchange.checkpoint_files import CheckpointFacts, read_facts
@@ -31,13 +34,15 @@ LONGEST_NAME = 20
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="A checkpoint that `mole train` wrote.")],
-    requests: Annotated[str, typer.Argument(help="Morphed data: what `mole morph` or `deliver` wrote.")],
-    split: Annotated[str | None, typer.Option(help="Which split; otherwise the only one.")] = None,
+    delivery: DeliveryArgument,
+    checkpoint: CheckpointOption = Path("model.safetensors"),
     network: NetworkOption = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The Parquet file to write.")] = Path(
-        "predictions.parquet"
-    ),
+    split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which split; by default the only one.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The Parquet file to write.")
+    ] = Path("predictions.parquet"),
     batch_size: BatchSizeOption = 256,
     device: DeviceOption = None,
     identity: IdentityOption = None,
@@ -51,11 +56,11 @@ def predict(
     """
     check_output(out, force=force)
     with warnings_said(quiet=quiet), progress_bar("Predicting", quiet=quiet) as progress:
-        opened, _ = _opened(requests, model, identity)
+        opened, _ = _opened(delivery, checkpoint, identity)
         from mole.torch import predict_on  # noqa: PLC0415  (an extra)
 
         answers = predict_on(
-            opened, checkpoint=model, split=split, network=network, out=out, batch_size=batch_size,
+            opened, checkpoint=checkpoint, split=split, network=network, out=out, batch_size=batch_size,
             device=device, replace=force, progress=progress,
         )  # fmt: skip
     facts: dict[str, Any] = {"predictions": str(out), "rows": answers.num_rows}
@@ -67,13 +72,14 @@ def predict(
 
 def evaluate(
     delivery: DeliveryArgument,
-    checkpoint: Annotated[Path, typer.Option(help="A checkpoint that `mole train` wrote.")] = Path(
-        "model.safetensors"
-    ),
-    split: Annotated[
-        str | None, typer.Option(help="Which split; otherwise test, else validation, else the only one.")
-    ] = None,
+    checkpoint: CheckpointOption = Path("model.safetensors"),
     network: NetworkOption = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Which split; by default test, else validation, else the only one."
+        ),
+    ] = None,
     batch_size: BatchSizeOption = 256,
     device: DeviceOption = None,
     identity: IdentityOption = None,

@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
+from mole.cli.named_files import check_output
 from mole.cli.options import (
     BitsOption,
+    DataArgument,
     ForceOption,
     JsonOption,
-    LayerArgument,
+    LayerOption,
     LayerSignerOption,
     ModeOption,
     QuietOption,
@@ -19,7 +21,7 @@ from mole.cli.options import (
     parse_bits,
     parse_window,
 )
-from mole.cli.terminal import check_output, complain_of, progress_bar, say, show
+from mole.cli.terminal import progress_bar, say, show, warn, warn_of
 from mole.exchange.signatures import load_signed_layer
 from mole.provider.picture_sheet import save_sheet
 from mole.provider.review import contact_sheet, review_layer
@@ -31,14 +33,12 @@ from mole.sources.preparation import Preparation
 
 
 def review(
-    layer: LayerArgument,
-    data: Annotated[
-        str, typer.Option(help="Your data; every image is checked, and a few of them are drawn.")
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", help="A picture to write, of layers on images.")
-    ] = Path("review.png"),
-    samples: Annotated[int, typer.Option(help="How many images.", min=1, max=64)] = 6,
+    data: DataArgument,
+    layer: LayerOption,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The picture to write.")] = Path(
+        "review.png"
+    ),
+    samples: Annotated[int, typer.Option(metavar="N", help="How many images it shows.", min=1, max=64)] = 6,
     mode: ModeOption = None,
     resize: ResizeOption = None,
     window: WindowOption = None,
@@ -49,19 +49,22 @@ def review(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show what a layer's features give away, before you augment it. Nothing leaves your machine."""
+    """Show what a layer's features give away, before you augment it. Nothing leaves your machine.
+
+    Every image is checked, and a few are drawn.
+    """
     check_output(out, force=force)
     first, signature = load_signed_layer(layer, layer_signer)
     source = open_source(data, labels=False, window=parse_window(window), bits=parse_bits(bits))
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
     sizes = element_count(first.input_shape), element_count(first.output_shape)
     if reason := too_large(*sizes):
-        say(f"mole: a first layer for {shape_text(first.input_shape)} {reason}", quiet=quiet)
+        warn(f"a first layer for {shape_text(first.input_shape)} {reason}", quiet=quiet)
     with progress_bar("Looking", quiet=quiet) as progress:
         looked = inspect(source, preparation, progress=progress)
     looked.refuse(skip_bad=skip_bad)
     if (problems := looked.error()) is not None:
-        complain_of(problems)
+        warn_of(problems)
     plain = preparation.samples(source, samples, skip_bad=skip_bad)
     found = review_layer(first, plain)
     has_picture = len(first.input_shape) == 3
@@ -76,13 +79,13 @@ def review(
             "images": looked.samples,
             "images that cannot be used": looked.bad,
             "augmented layer bytes": 4 * sizes[0] * sizes[1],
-            "hostile": bool(found.copies.words),
+            "copies pixels": bool(found.copies.words),
             "rebuilt correlation": round(found.correlation, 4),
             "best map correlation": None
             if found.looks_like_image is None
             else round(found.looks_like_image, 4),
-            "rank": found.rank,
-            "patch": found.patch,
+            "numbers in a patch": found.patch,
+            "of these, pinned down": found.rank,
         },
         as_json=as_json,
     )

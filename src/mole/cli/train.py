@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mole.cli.named_files import check_input, check_output
 from mole.cli.options import (
     DeliveryArgument,
     DeviceOption,
@@ -13,15 +14,7 @@ from mole.cli.options import (
     JsonOption,
     QuietOption,
 )
-from mole.cli.terminal import (
-    check_input,
-    check_output,
-    progress_bar,
-    say,
-    show,
-    warnings_said,
-    when_interrupted,
-)
+from mole.cli.terminal import progress_bar, say, show, warnings_said, when_interrupted
 from mole.exchange.checkpoint_files import is_checkpoint, resume_path
 from mole.exchange.delivery import Delivery
 
@@ -35,25 +28,39 @@ def train(
     delivery: DeliveryArgument,
     network: Annotated[
         str,
-        typer.Option(help="small_vgg, small_resnet, vgg16, or module:factory for a model of your own."),
+        typer.Option(
+            metavar="NAME", help="small_vgg, small_resnet, vgg16, or module:factory for one of your own."
+        ),
     ] = "small_vgg",
     weights: Annotated[
         Path | None,
-        typer.Option(help="Weights to start from: a plain network's, or a checkpoint of the same key."),
+        typer.Option(
+            metavar="FILE",
+            help="Weights to start from: a plain network's, or a checkpoint of the same key.",
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The checkpoint to write.")] = Path(
-        "model.safetensors"
-    ),
-    epochs: Annotated[int, typer.Option(help="Passes over the data.", min=1, max=1_000_000)] = 5,
-    batch_size: Annotated[int, typer.Option(help="Rows per step.", min=1, max=1 << 24)] = 64,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The checkpoint to write.")
+    ] = Path("model.safetensors"),
+    epochs: Annotated[
+        int, typer.Option(metavar="N", help="Passes over the data.", min=1, max=1_000_000)
+    ] = 5,
+    batch_size: Annotated[int, typer.Option(metavar="N", help="Rows per step.", min=1, max=1 << 24)] = 64,
     learning_rate: Annotated[
-        float, typer.Option(help="Learning rate at its peak.", min=1e-12, max=1e3)
+        float, typer.Option(metavar="NUMBER", help="Learning rate at its peak.", min=1e-12, max=1e3)
     ] = 1e-3,
     weight_decay: Annotated[
-        float, typer.Option(help="How strongly weights are drawn towards zero.", min=0, max=1e3)
+        float,
+        typer.Option(metavar="NUMBER", help="How strongly weights are drawn towards zero.", min=0, max=1e3),
     ] = 0,
     seed: Annotated[
-        int, typer.Option(help="The same seed gives the same result on a CPU.", min=0, max=MAX_SEED)
+        int,
+        typer.Option(
+            metavar="N",
+            help="Fixes the random numbers: the same seed gives the same network on a CPU.",
+            min=0,
+            max=MAX_SEED,
+        ),
     ] = 0,
     device: DeviceOption = None,
     identity: IdentityOption = None,
@@ -61,7 +68,7 @@ def train(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a network on a delivery, with the augmented layer in the place of its first layer.
+    """Train a network on a delivery, with the augmented layer in place of its first layer.
 
     Each finished epoch is kept beside the checkpoint: call again to resume interrupted work, or with more
     epochs to go on with a finished training. The validation split is scored after each epoch, and the test

@@ -82,7 +82,7 @@ def read_facts(path: Path) -> CheckpointFacts:
     """What a checkpoint says of its network, from its header alone; the rest of the file is not read.
 
     Raises:
-        FileError: if the file cannot be read, or is no checkpoint.
+        FileError: if the file cannot be read, or is not a checkpoint.
     """
     return _parsed(path, _metadata(path))[0]
 
@@ -91,7 +91,7 @@ def read_checkpoint(path: Path) -> StoredCheckpoint:
     """Read a checkpoint, checked down to the last bit.
 
     Raises:
-        FileError: if the file cannot be read, is damaged, or is no checkpoint.
+        FileError: if the file cannot be read, is damaged, or is not a checkpoint.
     """
     _metadata(path)
     state, metadata = load_checked(path)
@@ -107,7 +107,7 @@ def _metadata(path: Path) -> dict[str, str]:
             raise
         metadata = {}
     if metadata.get("format") != CHECKPOINT:
-        raise FileError(f"{path} is no checkpoint: give a file that training wrote")
+        raise FileError(f"{path} is not a checkpoint: give a file that training wrote")
     if metadata.get("version") != VERSION:
         raise FileError(f"{path} was written by another version: upgrade morphed-learning")
     return metadata

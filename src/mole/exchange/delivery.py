@@ -59,8 +59,8 @@ class Delivery:
                 or as text, or several of them.
 
         Raises:
-            DeliveryError: if nothing is there, it is no delivery or unfinished, its manifest is damaged, or
-                it is sealed and the identity is not one of those that open it.
+            DeliveryError: if nothing is there, it is not a delivery or not finished, its manifest is
+                damaged, or it is sealed and the identity is not one of those that open it.
         """
         if isinstance(place, Delivery):
             return place
@@ -86,7 +86,9 @@ class Delivery:
             return self.opened_as
         content, name = Manifest.stored(self.store), f"{self.label}/{MANIFEST}"
         if Manifest.parse(content, name) != self.manifest:
-            raise DeliveryError(f"{name} is another than it was: open the delivery again")
+            raise DeliveryError(
+                f"{name} has changed since the delivery was opened: open the delivery again"
+            )
         return content
 
     @property
@@ -197,7 +199,7 @@ class Delivery:
 
 
 def _check_finished(store: Store) -> None:
-    """Refuse what is no delivery, or is not finished yet, each in its own words."""
+    """Refuse what is not a delivery, or is not finished yet, each in its own words."""
     names = store.names()
     if names & {MANIFEST, MANIFEST + SUFFIX}:
         return

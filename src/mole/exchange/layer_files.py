@@ -87,7 +87,9 @@ def _contents(
     if isinstance(layer, FirstLayer):
         form, weight, fields = FIRST_LAYER, layer.weight, _first_layer_fields(layer)
     elif not isinstance(layer, AugmentedLayer):
-        raise LayerFileError(f"{path}: a {type(layer).__name__} is no layer; a key is saved with key.save")
+        raise LayerFileError(
+            f"{path}: a {type(layer).__name__} is not a layer; a key is saved with key.save"
+        )
     else:
         form, weight, fields = AUGMENTED_LAYER, layer.matrix, _augmented_layer_fields(layer)
     if weight.dtype.name not in STORED_DTYPES:
@@ -108,7 +110,7 @@ def _check_form(path: Path | StoredFile) -> str:
     form, version = metadata.get("format"), metadata.get("version", "none")
     if form not in (FIRST_LAYER, AUGMENTED_LAYER):
         raise LayerFileError(
-            f"{path} is a safetensors file, but no Morphed Learning layer: "
+            f"{path} is a safetensors file, but not a Morphed Learning layer: "
             "export the first layer of a model with mole.torch.export_first_layer"
         )
     if version != str(VERSION):

@@ -159,7 +159,7 @@ class Manifest:
     def stored(store: Store) -> bytes:
         """The bytes of its file, unchecked; an error if it is missing."""
         if NAME not in store.names():
-            raise DeliveryError(f"{store.label} has no {NAME}: it is no delivery, or it is unfinished")
+            raise DeliveryError(f"{store.label} has no {NAME}: it is not a delivery, or it is unfinished")
         return read_at_most(store, NAME, MAX_JSON_BYTES)
 
     @classmethod

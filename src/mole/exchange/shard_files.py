@@ -24,6 +24,7 @@ from mole.exchange.shards import (
 )
 from mole.foreign_text import shown
 from mole.limits import MAX_CLASSES, most_in_a_shard
+from mole.quantities import size_text
 from mole.scheme.shapes import Shape, element_count, shape_text
 from mole.storage.arrow_reading import UNREADABLE, Parquet, SizeError, check_packing
 from mole.storage.stores import Store
@@ -155,7 +156,7 @@ class ShardFile:
                 f"{elements} times {dtype}: get it again"
             )
         if opened.rows * elements * kind.itemsize > most_in_a_shard(opened.size):
-            raise SizeError(f"says that it has {opened.rows} rows, in {opened.size} bytes")
+            raise SizeError(f"says that it has {opened.rows} rows, in {size_text(opened.size)}")
 
 
 def _check_types(schema: pa.Schema) -> None:

@@ -123,7 +123,7 @@ def deliver(
         resize: 'crop' or 'stretch' to bring images to the layer's size; None refuses those of another.
         keep: further columns to hand over.
         skip_bad: leave out samples that cannot be read, instead of stopping at the first.
-        class_names: hand over the names of the classes; None does so only where they hardly are people's
+        class_names: hand over the names of the classes; None does so unless they might be people's
             (`mole.provider.class_names`).
         labels: hand over labels, from a table if its path is given; None does so unless they are made of
             the folders of DICOM files, whose names were not asked for. Without labels no names of classes

@@ -111,7 +111,7 @@ class Ledger:
                 failures.append(f"{path} cannot be written: {reason_of(error)}")
         if len(failures) == len(paths):
             where = failures[0] if failures else f"there is no folder for it: set {STATE} to one"
-            raise DeliveryError(f"the delivery is made, and no ledger tells of it: {where}")
+            raise DeliveryError(f"the delivery is made, but no ledger records it: {where}")
         return failures
 
 

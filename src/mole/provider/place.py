@@ -102,7 +102,7 @@ def refuse_taken(out: str | os.PathLike[str] | Store, parts: Mapping[str, Any]) 
         if isinstance(store, LocalStore) or not error.message.endswith("it is not there"):
             raise
         raise DeliveryError(
-            f"{store.label} cannot be written: there is no such bucket, so make it first or mend the name"
+            f"{store.label} cannot be written: there is no such bucket, so make it, or correct the name"
         ) from None
     if MANIFEST in names:
         differ = differences(parts, {name: parts_of(Manifest.read(store)).get(name) for name in parts})
@@ -159,7 +159,7 @@ def check_replaceable(store: Store) -> None:
     if others or not plain & {MANIFEST, UNFINISHED}:
         example = f", such as {shown(others[0])}" if others else ""
         raise DeliveryError(
-            f"{store.label} holds something that is no delivery{example}, and only a delivery is ever "
+            f"{store.label} holds something that is not a delivery{example}, and only a delivery is ever "
             "replaced: choose another place"
         )
     if MANIFEST in names:

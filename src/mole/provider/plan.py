@@ -205,7 +205,7 @@ def kept_types(source: Source, keep: Sequence[str]) -> dict[str, pa.DataType]:
             found = [_type_of(cells) for cells in columns]
         except (pa.ArrowException, ValueError, TypeError, OverflowError):
             raise ParameterError(
-                f"column '{shown(column)}' holds values of several types, or such that cannot be stored: "
+                f"column '{shown(column)}' holds values of several types, or some that cannot be stored: "
                 "make them one type, or leave it out"
             ) from None
         try:

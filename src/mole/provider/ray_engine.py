@@ -117,7 +117,7 @@ def check_ray(address: str | None) -> None:
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if not host or not port.isdecimal():
-        raise DeliveryError(f"'{address}' is no address of a Ray cluster: write it as host:port")
+        raise DeliveryError(f"'{address}' is not an address of a Ray cluster: write it as host:port")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECTS_WITHIN).close()
     except (OSError, OverflowError, UnicodeError) as error:
@@ -135,8 +135,8 @@ def _join(address: str) -> None:
         )
     except subprocess.TimeoutExpired:
         raise DeliveryError(
-            f"what is at {address} did not answer as Ray within {ANSWERS_WITHIN} seconds: it is no Ray, or "
-            "too busy; Ray's port is 6379, or see `ray status`"
+            f"what is at {address} did not answer as Ray within {ANSWERS_WITHIN} seconds: it is not Ray, "
+            "or too busy; Ray's port is 6379, or see `ray status`"
         ) from None
     if done.returncode:
         reason = last_sentence(done.stderr) or f"it ended with code {done.returncode}"

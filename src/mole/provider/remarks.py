@@ -40,7 +40,7 @@ def ask_ledger(ledger: Ledger, layer_fingerprint: str, *, is_second_allowed: boo
     """Stop before a key is used for a second developer, and say so where a key's file was replaced."""
     if replaced := ledger.replaced_key():
         warnings.warn(
-            f"{ledger.key_path} is another key than the one that its ledger saw last: its fingerprint was "
+            f"{ledger.key_path} is not the key that its ledger saw last: its fingerprint was "
             f"{replaced} and is {ledger.fingerprint}",
             MoleWarning,
             stacklevel=3,

@@ -69,6 +69,6 @@ def opened_with(
 
 
 def look_at(delivery: Address) -> None:
-    """Refuse what is no delivery, as far as that can be told before a key is there."""
+    """Refuse what is not a delivery, as far as that can be told before a key is there."""
     if not is_sealed(open_store(os.fspath(delivery)).names()):
         Delivery.open(delivery)

@@ -41,7 +41,7 @@ FINGERPRINT = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True, eq=False)
 class AugmentedLayer:
-    """What the developer puts in the place of its first layer.
+    """What the developer puts in place of its first layer.
 
     Attributes:
         matrix: the paper's C^ac, (input elements, output elements).
@@ -90,9 +90,7 @@ class AugmentedLayer:
 
     def __repr__(self) -> str:
         ways = " -> ".join(map(shape_text, (self.input_shape, self.output_shape)))
-        return (
-            f"AugmentedLayer({ways}, {self.dtype}, {self.nbytes / 1e6:,.1f} MB, key {self.key_fingerprint})"
-        )
+        return f"AugmentedLayer({ways}, {self.dtype}, {size_text(self.nbytes)}, key {self.key_fingerprint})"
 
     @property
     def elements(self) -> int:

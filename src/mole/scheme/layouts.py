@@ -38,7 +38,7 @@ class Layout(ABC):
 
     Attributes:
         input_shape: shape of a sample.
-        kappa: how often the core stands on the diagonal.
+        kappa: how many times the core stands on the diagonal.
     """
 
     input_shape: Shape

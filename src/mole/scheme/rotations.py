@@ -101,7 +101,7 @@ def _libraries() -> ThreadpoolController:
 
 
 def _reflect(panel: Array) -> tuple[Array, Array]:
-    """Put a panel's reflectors in the place of its columns; the signs of R's diagonal, and T."""
+    """Put a panel's reflectors in place of its columns; the signs of R's diagonal, and T."""
     packed, scales = np.linalg.qr(panel.T, mode="raw")
     width = len(panel)
     signs = np.where(np.diagonal(packed) < 0, -1.0, 1.0)

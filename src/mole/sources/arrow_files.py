@@ -18,6 +18,7 @@ import pyarrow as pa
 from mole.errors import SourceError
 from mole.foreign_text import shown
 from mole.limits import MAX_JSON_BYTES, most_unpacked
+from mole.quantities import size_text
 from mole.sources.source import Source
 from mole.sources.tables import table_source
 from mole.storage.arrow_reading import (
@@ -101,7 +102,7 @@ class ParquetTable:
                     for batch in Parquet(opened).batches(name):
                         unpacked += batch.nbytes
                         if unpacked > self._most:
-                            raise SizeError(f"unpacks to more than {self._most} bytes")
+                            raise SizeError(f"unpacks to more than {size_text(self._most)}")
                         yield batch
                 except UNREADABLE as error:
                     _refuse(file, error)

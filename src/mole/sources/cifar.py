@@ -88,7 +88,7 @@ def _class_names(place: Location, content: bytes) -> tuple[str, ...] | None:
 def _entries(content: bytes) -> dict[Any, Any]:
     entries = read_pickle(content, _KNOWN)
     if not isinstance(entries, dict):
-        raise PickleError("it is no dictionary")
+        raise PickleError("it is not a dictionary")
     return entries
 
 
@@ -97,7 +97,7 @@ def _labels(value: Any) -> npt.NDArray[Any]:
     if isinstance(value, Call):
         return _array(value)
     if not isinstance(value, list) or not all(type(label) is int for label in value):
-        raise PickleError("its labels are no whole numbers")
+        raise PickleError("its labels are not whole numbers")
     try:
         return np.array(value, dtype=np.int64)
     except OverflowError:

@@ -10,6 +10,7 @@ from pydicom.uid import UID
 
 from mole.errors import SourceError
 from mole.limits import LEAST_FRAME_BYTES, MAX_FRAMES
+from mole.quantities import size_text
 from mole.sources.dicom_pixels import check_deflated
 from mole.sources.dicom_tags import value_of
 from mole.storage.locations import Location
@@ -53,7 +54,7 @@ def facts_of(place: Location, size: int, tag: int | None = None) -> HeaderFacts:
         facts = HeaderFacts(1)
     if facts.frames > min(MAX_FRAMES, max(1, size // LEAST_FRAME_BYTES)):
         raise SourceError(
-            f"{place.label} says that it has {facts.frames} frames, in {size} bytes: it is damaged, "
+            f"{place.label} says that it has {facts.frames} frames, in {size_text(size)}: it is damaged, "
             "get it again"
         )
     return facts

@@ -35,7 +35,7 @@ def label_tag(text: str) -> int:
     tag = int(found[1] + found[2], 16) if found else tag_for_keyword(word)
     if tag is None or not word:
         raise ParameterError(
-            f"'{shown(text)}' is no DICOM tag: write it as BodyPartExamined or as (0018,0015)"
+            f"'{shown(text)}' is not a DICOM tag: write it as BodyPartExamined or as (0018,0015)"
         )
     try:
         kind, keyword = dictionary_VR(tag), keyword_for_tag(tag)
@@ -43,7 +43,7 @@ def label_tag(text: str) -> int:
         return tag
     if kind in PERSONAL_KINDS or PERSONAL.match(keyword):
         raise ParameterError(
-            f"{keyword} tells patients, studies or days apart, and labels made of it would tell whose "
+            f"{keyword} tells patients, studies or days apart, and labels made from it would tell whose "
             "images are whose: choose another tag"
         )
     return tag

@@ -54,7 +54,7 @@ def read_pickle(content: bytes, known: Set[Name]) -> Any:
     except PickleError:
         raise
     except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise PickleError(f"it is no pickle of plain data ({type(error).__name__})") from None
+        raise PickleError(f"it is not a pickle of plain data ({type(error).__name__})") from None
 
 
 _CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from mole.errors import SourceError
 from mole.foreign_text import listed
 from mole.limits import most_unpacked
+from mole.quantities import size_text
 from mole.sources.source import Source, array_split
 from mole.storage.locations import Location, fingerprint
 
@@ -93,7 +94,7 @@ def _check_unpacked(file: str | IO[bytes], place: Location) -> None:
                 unpacked += max(entry.file_size, _array_bytes(array))
     if unpacked > most:
         raise SourceError(
-            f"{place.label} unpacks to {unpacked} bytes, far more than images do: save it unpacked"
+            f"{place.label} unpacks to {size_text(unpacked)}, far more than images do: save it unpacked"
         )
     if not isinstance(file, str):
         file.seek(0)

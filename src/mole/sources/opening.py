@@ -78,7 +78,7 @@ def _check_reading(source: Source, reading: Reading, path: str) -> None:
         raise ParameterError(f"{path} holds no DICOM files, and only those have a {names}: leave it out")
     if source.kind not in ("DICOM", "image folder") and reading.table is not None:
         raise ParameterError(
-            f"{path} is no folder of image or DICOM files, which a table of labels is for: put them into it"
+            f"{path} is not a folder of image or DICOM files, and a table of labels is for those: make one"
         )
     if source.kind not in ("DICOM", "image folder", *TABLES) and reading.label_column is not None:
         raise ParameterError(f"{path} has no columns to choose labels from: leave the column out")

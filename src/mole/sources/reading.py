@@ -45,7 +45,7 @@ class Reading:
 
     def __post_init__(self) -> None:
         if self.bits not in BITS:
-            raise ParameterError(f"{self.bits} bits are not to be had: use 8 or 16")
+            raise ParameterError(f"{self.bits} bits cannot be read: use 8 or 16")
         if self.label_tag is not None and (self.table is not None or self.label_column is not None):
             raise ParameterError(
                 "labels come from a table or from a DICOM tag, not from both: leave one out"

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mole.limits import LEAST_ROW_BYTES
+from mole.quantities import size_text
 from mole.storage.parquet_footer import packings
 from mole.storage.parquet_pages import Chunk, check_pages
 
@@ -61,7 +62,7 @@ class Parquet:
     def check_rows(self, least_bytes: int = LEAST_ROW_BYTES) -> None:
         """Refuse more rows than fit into the file at so many bytes each."""
         if self.rows * least_bytes > self.size:
-            raise SizeError(f"says that it has {self.rows} rows, in {self.size} bytes")
+            raise SizeError(f"says that it has {self.rows} rows, in {size_text(self.size)}")
 
     def read(self, most: Mapping[str, int]) -> pa.Table:
         """Columns by their full paths, validated; one that is not there is left out.

@@ -11,7 +11,7 @@ import glob
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -39,10 +39,11 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def new_folder(path: Path, instead_of: Sequence[str] = ()) -> Iterator[Path]:
     """A temporary folder that becomes `path` when all went well; only its owner can read what is in it.
 
-    A folder that is there already, and not empty, is never touched: an `OSError` then.
+    A folder that is there already, and not empty, is never touched: an `OSError` then. Only files of the
+    names in `instead_of` make way, once all else is done, and never a folder that has others too.
     """
     clear_stale(path)
     temporary = _temporary(path)
@@ -53,10 +54,27 @@ def new_folder(path: Path) -> Iterator[Path]:
             entry.chmod(entry.stat().st_mode & 0o700)  # so that a copy elsewhere is private too
             if entry.is_file():
                 _flush(entry)
-        temporary.rename(path)
+        if instead_of and path.is_dir() and {entry.name for entry in path.iterdir()} <= {*instead_of}:
+            with put_aside(path):
+                temporary.rename(path)
+        else:
+            temporary.rename(path)
         _flush_names(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextmanager
+def put_aside(path: Path) -> Iterator[None]:
+    """Take a folder away while another one takes its place; it comes back if that fails."""
+    aside = _temporary(path)
+    path.rename(aside)
+    try:
+        yield
+    except BaseException:
+        aside.rename(path)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def private_folder(path: Path) -> None:

@@ -25,7 +25,7 @@ def identity_texts(identity: Identity | None) -> tuple[str, ...]:
 
     Raises:
         KeyFileError: if a file cannot be read.
-        ParameterError: if a text is no identity.
+        ParameterError: if a text is not an identity.
     """
     if identity is None:
         return ()

@@ -232,7 +232,7 @@ def remote_lock(file: Location, label: str) -> Iterator[None]:
 
 
 def _take(file: Location, me: Holder, label: str) -> None:
-    """Write the lock file, in the place of one whose holder has ended."""
+    """Write the lock file, in place of one whose holder has ended."""
     if not file.create(me.content):
         found = _content(file)
         holder = None if found is None else Holder.parse(found)

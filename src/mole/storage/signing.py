@@ -56,7 +56,7 @@ class SigningKey:
             passphrase: what it is encrypted with, or a function that is asked for it if it is needed.
 
         Raises:
-            KeyFileError: if it cannot be read, is encrypted otherwise, or is no Ed25519 key.
+            KeyFileError: if it cannot be read, is encrypted otherwise, or is not an Ed25519 key.
         """
         content = read_limited(Path(path), MAX_KEY_BYTES)
         try:
@@ -75,9 +75,11 @@ class SigningKey:
                 "ssh-keygen -t ed25519"
             ) from None
         except (ValueError, TypeError):  # the latter for an empty passphrase
-            raise KeyFileError(f"{path} is no OpenSSH private key, or the passphrase is wrong") from None
+            raise KeyFileError(
+                f"{path} is not an OpenSSH private key, or the passphrase is wrong"
+            ) from None
         if not isinstance(private, Ed25519PrivateKey):
-            raise KeyFileError(f"{path} is no Ed25519 key: make one with ssh-keygen -t ed25519")
+            raise KeyFileError(f"{path} is not an Ed25519 key: make one with ssh-keygen -t ed25519")
         return cls(private)
 
     def sign(self, content: bytes, namespace: str) -> str:

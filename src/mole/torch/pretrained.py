@@ -42,7 +42,7 @@ def save_pretrained(model: nn.Module, folder: str | PathLike[str], *, with_layer
         with_layer: put the augmented layer beside them, so that loading needs no delivery.
 
     Raises:
-        ParameterError: if it is no model of Hugging Face, or has no augmented layer.
+        ParameterError: if it is not a model of Hugging Face, or has no augmented layer.
         FileError: if the folder exists already, or cannot be written.
     """
     model, place = unwrapped(model), Path(folder)
@@ -52,7 +52,7 @@ def save_pretrained(model: nn.Module, folder: str | PathLike[str], *, with_layer
     write = getattr(model, "save_pretrained", None)
     if not callable(write):
         raise ParameterError(
-            f"a {type(model).__name__} is no model of Hugging Face: save it with mole.torch.save_checkpoint"
+            f"a {type(model).__name__} is not a Hugging Face model: save it with mole.torch.save_checkpoint"
         )
     if place.exists() or place.is_symlink():
         raise FileError(f"{place} exists already: choose another name")
@@ -110,7 +110,7 @@ def _without_layer(cls: type[Model], place: Path) -> tuple[Model, Mapping[str, l
     """The model with a first layer that means nothing, and what did not fit into it, by kind."""
     load: Any = getattr(cls, "from_pretrained", None)
     if not callable(load):
-        raise ParameterError(f"{cls.__name__} is no model of Hugging Face: use mole.torch.load_checkpoint")
+        raise ParameterError(f"{cls.__name__} is not a Hugging Face model: use mole.torch.load_checkpoint")
     try:
         with _silent("transformers"):  # it would tell at length of the layer that is attached next
             model, told = load(
@@ -146,7 +146,7 @@ def _key_of(place: Path) -> str:
     for path in sorted(place.glob("model*.safetensors")):
         try:
             with safe_open(path, framework="np") as file:
-                for name in file.keys():  # noqa: SIM118  (it is no dictionary)
+                for name in file.keys():  # noqa: SIM118  (it is not a dictionary)
                     if name.endswith(KEY_ID):
                         return bytes(file.get_tensor(name).tolist()).hex()
         except (OSError, SafetensorError, ValueError, TypeError) as error:

@@ -75,7 +75,7 @@ def train_on(
         the added ones.
 
     Raises:
-        DeliveryError: if it is no delivery, or has no labels or no augmented layer.
+        DeliveryError: if it is not a delivery, or has no labels or no augmented layer.
         ParameterError: if the network does not fit, or the training fails.
         FileError: if a file cannot be read or written, or is there already.
     """

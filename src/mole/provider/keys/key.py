@@ -267,7 +267,7 @@ def augment(layer: FirstLayer, key: MorphKey, *, dtype: npt.DTypeLike = "float32
     Its channels come in the key's secret order. `dtype` is how it is stored: 'float16' halves it.
     """
     if not isinstance(key, MorphKey):
-        raise ParameterError(f"a {type(key).__name__} is no key: call augment(layer, key)")
+        raise ParameterError(f"a {type(key).__name__} is not a key: call augment(layer, key)")
     if not isinstance(layer, FirstLayer):
         raise ParameterError(f"a {type(layer).__name__} cannot be augmented: give a first layer")
     order = key.channel_order(layer.channels)

@@ -1,4 +1,4 @@
-"""`mole analyze`: the paper's bounds and overheads for any first layer, published and counted."""
+"""`mole analyse`: the paper's bounds and overheads for any first layer, published and counted."""
 
 import sys
 from collections.abc import Sequence
@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from mole.analysis import PRESETS, Figure, LayerSizes, Setting, figures_of
-from mole.cli.options import ClassesOption, JsonOption, parse_shape
-from mole.cli.terminal import CallError, say, show
+from mole.cli.options import ClassesOption, JsonOption, QuietOption, parse_shape
+from mole.cli.terminal import say, show, warn
+from mole.cli.wrong_calls import CallError
 from mole.exchange.layer_files import load_first_layer
 from mole.quantities import size_text
 from mole.scheme.augmented import too_large
@@ -21,37 +22,54 @@ from mole.scheme.shapes import Shape
 LARGEST = 1 << 31  # beyond any layer, and well inside of what a float can hold squared
 
 
-def analyze(
-    layer: Annotated[Path | None, typer.Option(help="A first layer's file.")] = None,
-    shape: Annotated[str | None, typer.Option(help="Or: shape of a sample, such as 3x32x32.")] = None,
+def analyse(
+    layer: Annotated[Path | None, typer.Option(metavar="FILE", help="The developer's first layer.")] = None,
+    shape: Annotated[
+        str | None, typer.Option(metavar="SHAPE", help="Or: the shape of a sample, such as 3x32x32.")
+    ] = None,
     channels: Annotated[
-        int | None, typer.Option(help="With --shape: output channels.", min=1, max=LARGEST)
+        int | None,
+        typer.Option(metavar="N", help="With --shape: output channels.", min=1, max=LARGEST),
     ] = None,
     kernel: Annotated[
-        int, typer.Option(help="With --channels: side of the kernel.", min=1, max=LARGEST)
+        int,
+        typer.Option(metavar="N", help="With --channels: side of the kernel.", min=1, max=LARGEST),
     ] = 3,
-    stride: Annotated[int, typer.Option(help="With --channels: pixels from step to step.", min=1)] = 1,
+    stride: Annotated[
+        int, typer.Option(metavar="N", help="With --channels: pixels from step to step.", min=1)
+    ] = 1,
     padding: Annotated[
-        int, typer.Option(help="With --channels: zeros around the image.", min=0, max=LARGEST)
+        int,
+        typer.Option(metavar="N", help="With --channels: zeros around the image.", min=0, max=LARGEST),
     ] = 0,
-    preset: Annotated[str | None, typer.Option(help=f"Or the paper's: {' or '.join(PRESETS)}.")] = None,
-    kappa: Annotated[int, typer.Option(help="How many times the core stands on the diagonal.")] = 1,
+    preset: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"Or one of the paper's: {' or '.join(PRESETS)}."),
+    ] = None,
+    kappa: Annotated[
+        int, typer.Option(metavar="N", help="How many times the core stands on the diagonal.")
+    ] = 1,
     sigma: Annotated[
-        float, typer.Option(help="Relative error up to which images count as recovered.")
+        float,
+        typer.Option(metavar="NUMBER", help="Relative error up to which images count as recovered."),
     ] = 0.5,
-    model: Annotated[
-        str | None, typer.Option(help="Count this network: module:factory, or a built-in network.")
+    network: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Count this network: module:factory, or a built-in network."),
     ] = None,
     classes: ClassesOption = 10,
     network_macs: Annotated[
-        int | None, typer.Option(help="Or: its multiplications for an image.", min=1)
+        int | None,
+        typer.Option(metavar="N", help="Or: its multiplications for an image.", min=1),
     ] = None,
     images: Annotated[
-        int | None, typer.Option(help="How many images are handed over.", min=1, max=LARGEST)
+        int | None,
+        typer.Option(metavar="N", help="How many images are handed over.", min=1, max=LARGEST),
     ] = None,
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
-    """Tell what the paper promises for a first layer, what it costs, and what counting gives.
+    """Show what the paper promises for a first layer, what it costs, and what counting gives.
 
     These are counts of guesses and multiplications. They do not say what an attack can do.
     """
@@ -59,12 +77,12 @@ def analyze(
         raise CallError("say which first layer: give one of --layer, --shape and --preset")
     if channels is not None and shape is None:
         raise CallError("--channels belongs to --shape: leave it out")
-    if model is not None and (network_macs is not None or preset is not None):
-        raise CallError("--model, --network-macs and --preset each say what the network is: give one")
+    if network is not None and (network_macs is not None or preset is not None):
+        raise CallError("--network, --network-macs and --preset each say what the network is: give one")
     if preset is not None:
         start = _of_preset(preset)
     else:
-        start = _of_layer(layer, shape, channels, kernel, stride, padding, model, classes)
+        start = _of_layer(layer, shape, channels, kernel, stride, padding, network, classes)
     setting = replace(
         start,
         kappa=kappa,
@@ -79,9 +97,9 @@ def analyze(
         show({"setting": asdict(setting), "figures": [asdict(figure) for figure in figures]}, as_json=True)
     else:
         _print(*_table(figures))
-        say(f"The augmented layer takes {size_text(4 * sizes[0] * sizes[1])} in 32 bits.")
+        say(f"The augmented layer takes {size_text(4 * sizes[0] * sizes[1])} in 32 bits.", quiet=quiet)
     if reason := too_large(*sizes):
-        say(f"mole: this first layer {reason}")
+        warn(f"this first layer {reason}", quiet=quiet)
 
 
 def _of_preset(name: str) -> Setting:
@@ -97,10 +115,10 @@ def _of_layer(
     kernel: int,
     stride: int,
     padding: int,
-    model: str | None,
+    network: str | None,
     classes: int,
 ) -> Setting:
-    """The first layer from its file, its sizes or a model; the network's cost, if there is a model."""
+    """The first layer from its file, its sizes or a network; the network's cost, if there is one."""
     if path is not None:
         first = load_first_layer(path)
         sample, sizes = first.input_shape, LayerSizes.of(first)
@@ -110,11 +128,11 @@ def _of_layer(
             sizes = LayerSizes.conv(
                 input_shape=sample, channels=channels, kernel=kernel, stride=stride, padding=padding
             )
-        elif model is None:
-            raise CallError("--shape is not enough: add --channels, or --model to find the layer in")
+        elif network is None:
+            raise CallError("--shape is not enough: add --channels, or --network to find the layer in")
         else:
-            sizes = _sizes(model, sample, classes)
-    return Setting(layer=sizes, network_macs=None if model is None else _count(model, sample, classes))
+            sizes = _sizes(network, sample, classes)
+    return Setting(layer=sizes, network_macs=None if network is None else _count(network, sample, classes))
 
 
 def _sizes(name: str, shape: Shape, classes: int) -> LayerSizes:

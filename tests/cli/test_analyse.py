@@ -1,4 +1,4 @@
-"""`mole analyze` as transcripts, and the document that shows its figures."""
+"""`mole analyse` as transcripts, and the document that shows its figures."""
 
 import json
 import os
@@ -33,12 +33,12 @@ def tiny():
 
 
 def run(*arguments: object, cwd: Path) -> Done:
-    return call("analyze", *arguments, cwd=cwd)
+    return call("analyse", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("analyze")
+    folder = tmp_path_factory.mktemp("analyse")
     layer = mole.FirstLayer.conv(np.ones((2, 1, 3, 3), dtype=np.float32), None, input_shape=(1, 6, 6))
     mole.save(layer, folder / "first-layer.safetensors")
     mole.save(
@@ -86,7 +86,7 @@ def test_a_table_of_another_setting_has_the_formulas_as_published(place):
 def test_on_a_terminal_the_table_is_as_wide_as_the_terminal(place):
     pty = pytest.importorskip("pty")
     ours, its = pty.openpty()
-    command = [Path(sys.executable).with_name("mole"), "analyze", "--preset", "cifar-vgg16"]
+    command = [Path(sys.executable).with_name("mole"), "analyse", "--preset", "cifar-vgg16"]
     shown = b""
     with subprocess.Popen(command, cwd=place, stdout=its, env={**os.environ, "COLUMNS": "100"}) as process:
         os.close(its)
@@ -133,7 +133,7 @@ def test_a_layers_file(place):
 
 
 def test_a_networks_cost_is_counted_and_its_first_layer_found(place):
-    found = figures(run("--shape", "3x9x9", "--model", "network:small", "--json", cwd=place))
+    found = figures(run("--shape", "3x9x9", "--network", "network:small", "--json", cwd=place))
     macs = 4 * 16 * 27 + 64 * 10
     extra = 4 * 16 * (3 * 81 - 27)
     assert found["developer macs"]["counted"] == extra
@@ -141,7 +141,7 @@ def test_a_networks_cost_is_counted_and_its_first_layer_found(place):
 
 
 def test_a_model_with_a_layers_file_is_counted_too(place):
-    call = ["--layer", "first-layer.safetensors", "--model", "network:tiny", "--json"]
+    call = ["--layer", "first-layer.safetensors", "--network", "network:tiny", "--json"]
     assert figures(run(*call, cwd=place))["inference share"]["counted"] == pytest.approx(
         32 * 27 / (32 * 9 + 320)
     )
@@ -160,13 +160,13 @@ def test_a_model_with_a_layers_file_is_counted_too(place):
         (["--layer", "text.txt"], 1, "text.txt is not a layer file"),
         (["--layer", "augmented-layer.safetensors"], 1, "a first layer is needed here"),
         (["--preset", "lenet"], 2, "there is no preset 'lenet': use cifar-vgg16 or imagenet-resnet152"),
-        (["--preset", "cifar-vgg16", "--model", "vgg16"], 2, "give one"),
-        ([*CIFAR, "--model", "vgg16", "--network-macs", 5], 2, "give one"),
+        (["--preset", "cifar-vgg16", "--network", "vgg16"], 2, "give one"),
+        ([*CIFAR, "--network", "vgg16", "--network-macs", 5], 2, "give one"),
         ([*CIFAR, "--kappa", 7], 1, "kappa = 7 does not divide the 3072 elements"),
         ([*CIFAR, "--sigma", 1.5], 1, "give a number between 0 and 1"),
-        ([*CIFAR, "--model", "lenet"], 1, "no built-in network 'lenet'"),
-        ([*CIFAR, "--model", "network:missing"], 1, "has no function 'missing'"),
-        (["--shape", "1x8x8", "--channels", 2, "--model", "network:tiny"], 1, "cannot be counted"),
+        ([*CIFAR, "--network", "lenet"], 1, "no built-in network 'lenet'"),
+        ([*CIFAR, "--network", "network:missing"], 1, "has no function 'missing'"),
+        (["--shape", "1x8x8", "--channels", 2, "--network", "network:tiny"], 1, "cannot be counted"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_no_traceback(place, arguments, code, sentence):
