@@ -136,4 +136,12 @@ class DeliveryError(FileError):
 
 
 class MissingExtraError(MoleError):
-    """An optional dependency that is not installed."""
+    """An optional dependency that is not installed; it names the extra that has it.
+
+    >>> print(MissingExtraError("mole.torch needs PyTorch", "torch"))
+    mole.torch needs PyTorch: in the project's folder, pip install '.[torch]'
+    """
+
+    def __init__(self, message: str, extra: str | None = None) -> None:
+        hint = f": in the project's folder, pip install '.[{extra}]'" if extra else ""
+        super().__init__(message + hint)

@@ -55,4 +55,4 @@ def test_a_missing_extra_is_named():
         "import sys; sys.modules['jinja2'] = None\n"
         "import mole\ntry:\n    import mole.audit\nexcept mole.MoleError as error:\n    print(error)"
     )
-    assert run(program) == "mole.audit needs more packages: pip install 'morphed-learning[audit]'"
+    assert run(program) == "mole.audit needs more packages: in the project's folder, pip install '.[audit]'"

@@ -134,7 +134,9 @@ def test_without_pytorch_the_extra_is_named(developers_files, arguments):
         cwd=developers_files, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr == "mole: mole.torch needs PyTorch: pip install 'morphed-learning[torch]'\n"
+    assert (
+        done.stderr == "mole: mole.torch needs PyTorch: in the project's folder, pip install '.[torch]'\n"
+    )
     assert files_in(developers_files) == before
 
 

@@ -44,7 +44,7 @@ def empty_python(tmp_path_factory) -> Path:
 def test_the_wheel_does_the_providers_work_without_extras(empty_python, tmp_path):
     program = PROVIDERS_WORK + NEEDS_TORCH + REPORT
     output = run(empty_python, "-I", "-c", program, cwd=tmp_path).splitlines()
-    assert output == ["mole.torch needs PyTorch: pip install 'morphed-learning[torch]'", "[]"]
+    assert output == ["mole.torch needs PyTorch: in the project's folder, pip install '.[torch]'", "[]"]
     installed = run(*PIP, "--python", empty_python, "list", "--format=freeze")
     assert "torch==" not in installed
 

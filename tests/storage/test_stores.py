@@ -157,7 +157,7 @@ def test_a_missing_package_is_named(url, monkeypatch):
         raise ImportError("Install gcsfs to access it")
 
     monkeypatch.setattr(fsspec.core, "url_to_fs", missing)
-    fix = r"pip install 'morphed-learning\[s3\]'" if url.startswith("s3") else "Install gcsfs"
+    fix = r"in the project's folder, pip install '\.\[s3\]'" if url.startswith("s3") else "Install gcsfs"
     with pytest.raises(MissingExtraError, match=f"{url} needs another package: {fix}"):
         open_store(url)
 

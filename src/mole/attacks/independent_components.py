@@ -103,9 +103,7 @@ def _fast_ica() -> Any:
     try:
         from sklearn.decomposition import FastICA  # noqa: PLC0415
     except ImportError:
-        raise MissingExtraError(
-            "independent components need scikit-learn: pip install 'morphed-learning[audit]'"
-        ) from None
+        raise MissingExtraError("independent components need scikit-learn", "audit") from None
     return FastICA
 
 

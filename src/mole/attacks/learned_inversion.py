@@ -146,9 +146,7 @@ def _torch() -> ModuleType:
     try:
         import torch  # noqa: PLC0415  (an optional dependency)
     except ModuleNotFoundError:
-        raise MissingExtraError(
-            "the learned inversion needs PyTorch: pip install 'morphed-learning[torch]'"
-        ) from None
+        raise MissingExtraError("the learned inversion needs PyTorch", "torch") from None
     return torch
 
 

@@ -93,9 +93,7 @@ def _randomized_svd() -> Any:
     try:
         from sklearn.utils.extmath import randomized_svd  # noqa: PLC0415  (a second to load)
     except ImportError:
-        raise MissingExtraError(
-            "principal components need scikit-learn: pip install 'morphed-learning[audit]'"
-        ) from None
+        raise MissingExtraError("principal components need scikit-learn", "audit") from None
     return randomized_svd
 
 

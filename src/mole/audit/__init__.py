@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mole.audit.report import Report
 
 if any(find_spec(name) is None for name in ("jinja2", "matplotlib", "scipy", "skimage", "sklearn")):
-    raise MissingExtraError("mole.audit needs more packages: pip install 'morphed-learning[audit]'")
+    raise MissingExtraError("mole.audit needs more packages", "audit")
 
 
 class _CallablePackage(ModuleType):

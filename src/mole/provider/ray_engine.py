@@ -148,5 +148,5 @@ def _import_ray() -> Any:
         import ray  # noqa: PLC0415  (seconds, and an extra)
         import ray.data  # noqa: PLC0415
     except ImportError:
-        raise MissingExtraError("engine 'ray' needs Ray: pip install 'morphed-learning[ray]'") from None
+        raise MissingExtraError("engine 'ray' needs Ray", "ray") from None
     return ray

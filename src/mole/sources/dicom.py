@@ -169,7 +169,5 @@ def _pydicom(place: Location) -> tuple[ModuleType, ModuleType, ModuleType]:
     try:
         from mole.sources import dicom_headers, dicom_pixels, dicom_tags  # noqa: PLC0415  (needs an extra)
     except ImportError:
-        raise MissingExtraError(
-            f"{place.label} holds DICOM files: pip install 'morphed-learning[dicom]'"
-        ) from None
+        raise MissingExtraError(f"{place.label} holds DICOM files", "dicom") from None
     return dicom_tags, dicom_headers, dicom_pixels

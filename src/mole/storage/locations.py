@@ -90,9 +90,9 @@ class Location:
         try:
             filesystem, inner = fsspec.core.url_to_fs(path)
         except ImportError as missing:
-            is_s3 = path.startswith(("s3://", "s3a://"))
-            help_ = "pip install 'morphed-learning[s3]'" if is_s3 else reason_of(missing)
-            raise MissingExtraError(f"{path} needs another package: {help_}") from None
+            if path.startswith(("s3://", "s3a://")):
+                raise MissingExtraError(f"{path} needs another package", "s3") from None
+            raise MissingExtraError(f"{path} needs another package: {reason_of(missing)}") from None
         except Exception as refusal:  # every file system has errors of its own
             raise error(f"{path} cannot be opened: {reason_of(refusal)}") from None
         return cls(filesystem, inner.rstrip("/") or inner, path, error)

@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
         raise
     from mole.errors import MissingExtraError
 
-    raise MissingExtraError("mole.torch needs PyTorch: pip install 'morphed-learning[torch]'") from None
+    raise MissingExtraError("mole.torch needs PyTorch", "torch") from None
 
 from mole.torch.attach import attach
 from mole.torch.export import export_first_layer
