@@ -27,7 +27,7 @@ def core_of(whitening: Whitening) -> np.ndarray:
 
 
 def test_a_sample_that_is_large_enough_is_taken_as_it_is(rng):
-    """The formula of every version so far, so that such a sample gives the same key for ever."""
+    """The plain formula, where all images count alike."""
     blocks = images(rng, 2 * SIDE)
     variances, directions = np.linalg.eigh(covariance(blocks))
     kept = np.maximum(variances, SPECTRUM_FLOOR * variances[-1])

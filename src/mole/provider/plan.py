@@ -9,11 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from mole.errors import ParameterError, SourceError
+from mole.errors import ParameterError
 from mole.exchange.shards import RESERVED, Dtype, shard_name
 from mole.foreign_text import shown
 from mole.provider.keys import MorphKey
-from mole.quantities import counted
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import element_count
@@ -101,7 +100,7 @@ class Plan:
     delivery_id: str = field(init=False)
 
     def __post_init__(self, source: Source, key: MorphKey) -> None:
-        self._check(source, key)
+        self._check(key)
         facts = {
             "sizes": {name: len(split) for name, split in source.splits.items()},
             "classes": source.classes if self.class_names and self.labels else None,
@@ -141,17 +140,11 @@ class Plan:
             )
         return read_source(self.source_address, replace(self.reading, labels=self.labels))
 
-    def _check(self, source: Source, key: MorphKey) -> None:
+    def _check(self, key: MorphKey) -> None:
         if key.input_shape != self.layer.input_shape:
             raise ParameterError(
                 f"the key morphs samples of shape {key.input_shape} and the layer takes "
                 f"{self.layer.input_shape}: make a key for this layer"
-            )
-        if source.unread and not self.skip_bad:
-            raise SourceError(
-                f"{counted(len(source.unread), 'image file')} of a kind that cannot be read, such as "
-                f"{source.unread[0]}: convert them, or leave them out",
-                advice={"skip_bad": True},
             )
 
     def _options(self) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def orthogonal_core(normal: Array, progress: Progress = no_progress) -> Core:
 
 
 def whitened_core(normal: Array, whitening: Whitening, progress: Progress = no_progress) -> Core:
-    """An orthogonal core after a whitening: morphed data has the identity as covariance.
+    """An orthogonal core after a whitening: no direction of morphed data stands out by its variance.
 
     Raises:
         CoreError: when the inverse is first asked for, if the whitening's condition is beyond use.

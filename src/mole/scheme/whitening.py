@@ -31,8 +31,8 @@ WEIGHTS_SPREAD = 0.3  # of the logarithm of an image's weight
 class Whitening:
     """The symmetric matrix S^(-1/2) of a covariance S, (q, q).
 
-    It is kept in 32 bits: rounding changes the covariance of morphed data by 1e-7, and every machine makes
-    the same core from the rounded matrix. It describes the provider's data, so it is as secret as the seed.
+    It is kept in 32 bits, so that every machine makes the same core from the rounded matrix. It describes
+    the provider's data, so it is as secret as the seed.
 
     Attributes:
         matrix: S^(-1/2).

@@ -45,7 +45,7 @@ class Learnt(NamedTuple):
 def learn_whitening(parameters: KeyParameters, seed: bytes, sample: Array | None) -> Whitening | None:
     """The whitening that a key with these parameters needs, from plain data; None where it needs none.
 
-    The seed gives the weights of images where they are few.
+    The seed gives the weights by which images count (`mole.scheme.whitening`).
     """
     if parameters.core != "whitened":
         if sample is not None:
