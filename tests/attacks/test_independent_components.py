@@ -74,5 +74,5 @@ def test_it_declines_what_it_cannot_do(rng):
 def test_without_scikit_learn_it_says_what_to_install(rng, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.decomposition", None)
     rows = rng.normal(size=(400, 1, 4, 4)).astype(np.float32)
-    with pytest.raises(MissingExtraError, match=r"morphed-learning\[audit\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[audit\]'"):
         ATTACK.run(OutsiderView(morphed=rows, kappa=2, public=rows), rng)

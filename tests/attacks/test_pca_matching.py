@@ -121,5 +121,5 @@ def test_half_precision_and_fewer_elements_than_components(rng):
 def test_without_scikit_learn_it_says_what_to_install(rng, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.utils.extmath", None)
     rows = rng.normal(size=(200, 1, 4, 4)).astype(np.float32)
-    with pytest.raises(MissingExtraError, match=r"morphed-learning\[audit\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[audit\]'"):
         ATTACK.run(OutsiderView(morphed=rows, kappa=1, public=rows), rng)

@@ -76,7 +76,7 @@ def test_a_column_of_several_types_cannot_be_kept(photos, tmp_path, cell):
     if cell == "1e400":  # infinity, which is a number
         assert delivered(photos, tmp_path / "d", labels=tmp_path / "t.jsonl", keep=["age"]).has_labels
         return
-    with pytest.raises(ParameterError, match="column 'age' holds values of several types, or such that"):
+    with pytest.raises(ParameterError, match="column 'age' holds values of several types, or some that"):
         deliver(photos, LAYER, KEY, tmp_path / "d", labels=tmp_path / "t.jsonl", keep=["age"])
     assert not (tmp_path / "d").exists()
 

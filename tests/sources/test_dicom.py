@@ -124,5 +124,5 @@ def test_a_missing_pydicom_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pydicom", None)
     monkeypatch.delitem(sys.modules, "mole.sources.dicom_pixels", raising=False)
     monkeypatch.delattr("mole.sources.dicom_pixels", raising=False)
-    with pytest.raises(MissingExtraError, match=r"pip install 'morphed-learning\[dicom\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[dicom\]'"):
         open_source(str(tmp_path))
