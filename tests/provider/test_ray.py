@@ -182,7 +182,9 @@ def test_both_engines_give_the_same_bytes(tmp_path):
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         told = re.findall(
-            r"^mole: (?:note: |warning: )?the key goes to the Ray cluster at 127\.0\.0\.1:\d+: ", done.stderr, re.M
+            r"^mole: (?:note: |warning: )?the key goes to the Ray cluster at 127\.0\.0\.1:\d+: ",
+            done.stderr,
+            re.M,
         )
         assert len(told) == (engine == "ray")
         assert json.loads(done.stdout)["rows"] == {"test": 100, "train": 900}
