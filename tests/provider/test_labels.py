@@ -15,6 +15,7 @@ from mole.provider.deliver import deliver
 from mole.provider.plan import Plan
 from mole.sources.opening import open_source
 from mole.sources.reading import Reading
+from mole.storage.stores import LocalStore
 from source_files import save_image
 
 SHAPE = (1, 4, 4)
@@ -76,7 +77,7 @@ def test_a_column_of_several_types_cannot_be_kept(photos, tmp_path, cell):
     if cell == "1e400":  # infinity, which is a number
         assert delivered(photos, tmp_path / "d", labels=tmp_path / "t.jsonl", keep=["age"]).has_labels
         return
-    with pytest.raises(ParameterError, match="column 'age' holds values of several types, or such that"):
+    with pytest.raises(ParameterError, match="column 'age' holds values of several types, or some that"):
         deliver(photos, LAYER, KEY, tmp_path / "d", labels=tmp_path / "t.jsonl", keep=["age"])
     assert not (tmp_path / "d").exists()
 
@@ -130,6 +131,31 @@ def test_another_table_is_another_delivery(photos, tmp_path):
     table(tmp_path / "t.csv", lambda number: number % 3)
     with pytest.raises(DeliveryError, match="holds another delivery already"):
         deliver(photos, LAYER, KEY, tmp_path / "d", labels=labels)
+
+
+def test_another_column_is_another_delivery_even_of_one_that_was_interrupted(photos, tmp_path, monkeypatch):
+    labels = table(tmp_path / "t.csv", lambda number: number % 2)
+    delivered(photos, tmp_path / "d", labels=labels)
+    with pytest.raises(DeliveryError, match="holds another delivery already"):
+        deliver(photos, LAYER, KEY, tmp_path / "d", labels=labels, label_column="age")
+
+    made, make = [], LocalStore.make
+
+    def until_the_disk_is_full(store, name, write):
+        made.append(name)
+        if sum(name.startswith("data/") for name in made) > 2:
+            raise DeliveryError("the disk is full")
+        make(store, name, write)
+
+    monkeypatch.setattr(LocalStore, "make", until_the_disk_is_full)
+    options = {"labels": labels, "rows_per_shard": 3}
+    with pytest.raises(DeliveryError, match="the disk is full"):
+        deliver(photos, LAYER, KEY, tmp_path / "e", **options)
+    monkeypatch.setattr(LocalStore, "make", make)
+    with pytest.raises(DeliveryError, match="holds an unfinished delivery, made with other data"):
+        deliver(photos, LAYER, KEY, tmp_path / "e", **options, label_column="age")
+    resumed = delivered(photos, tmp_path / "e", **options)
+    assert label_of_row(resumed.delivery) == {pixels(n).tobytes(): n % 2 for n in range(COUNT)}
 
 
 def test_a_plan_opens_the_data_with_its_labels_elsewhere(photos, tmp_path, monkeypatch):

@@ -152,6 +152,20 @@ def test_another_table_makes_another_source(photos, tmp_path):
     assert open_source(photos, labels=tmp_path / "t.csv").fingerprint != plain
 
 
+def test_another_column_or_place_of_a_table_makes_another_source(tmp_path):
+    photos = tmp_path / "photos"
+    for name in ("train/a.png", "test/a.png"):
+        save_image(photos / name, np.zeros((4, 4), np.uint8))
+    table = write_table(photos / "train" / "metadata.csv", [{"file_name": "a.png", "label": 1, "other": 1}])
+    plain = open_source(photos)
+    assert open_source(photos).fingerprint == open_source(photos, label_column="label").fingerprint
+    other = open_source(photos, label_column="other")
+    assert other.splits["train"].labels.tolist() == plain.splits["train"].labels.tolist()
+    assert other.fingerprint != plain.fingerprint
+    table.rename(photos / "test" / "metadata.csv")
+    assert open_source(photos).fingerprint != plain.fingerprint
+
+
 def test_words_as_labels_in_parquet(tmp_path):
     pixels = [[[0, 1], [2, 3]]] * 3
     pq.write_table(

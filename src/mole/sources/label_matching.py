@@ -9,12 +9,13 @@ file has it, or a DICOM file by its SOPInstanceUID.
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mole.errors import ProblemsError, SourceError
 from mole.foreign_text import listed, shown
-from mole.sources.label_tables import FILE_NAME, LabelTable, NoNamesError, read_label_table
+from mole.sources.label_tables import FILE_NAME, LABEL, LabelTable, NoNamesError, read_label_table
 from mole.sources.reading import Reading
 from mole.sources.row_matching import Row, RowMatching
 from mole.sources.source import Source
@@ -31,7 +32,7 @@ class FoundLabels:
         rows: by the full path of each file that a table knows.
         has_labels: whether labels are among it.
         tables: names of the tables.
-        digests: of their contents.
+        digests: of their contents, where they lie, and which column was read.
         unused: tables that look like such ones and are not, each with the reason.
     """
 
@@ -98,7 +99,10 @@ def labels_of(
             f"{what} not fit the images of {folder.label}", [SourceError(line) for line in wrong]
         )
     has_labels = any(row.label is not None for row in rows.values())
-    digests = tuple(table.digest for table in tables.values())
+    column = reading.label_column or LABEL
+    digests = tuple(
+        json.dumps([folder.inside(base), column, table.digest]) for base, table in tables.items()
+    )
     return FoundLabels(rows, has_labels, tuple(labels), digests, tuple(unused))
 
 
