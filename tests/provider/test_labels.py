@@ -95,6 +95,17 @@ def test_a_table_of_something_else_is_mentioned(photos, tmp_path):
         assert not deliver(photos, LAYER, KEY, tmp_path / "d").has_labels
 
 
+def test_a_column_of_a_table_that_is_not_used_cannot_be_kept(photos, tmp_path):
+    (photos / "metadata.csv").write_bytes("file_name,age\n0.png,gr\u00fcn\n".encode("latin-1"))
+    with pytest.warns(MoleWarning, match=r"not used: .*metadata\.csv is not text in UTF-8"):
+        assert not deliver(photos, LAYER, KEY, tmp_path / "d", labels=False).has_labels
+    with pytest.raises(
+        ParameterError, match=r"'age' to keep: it has file_name; not used: .*metadata\.csv is not text"
+    ):
+        deliver(photos, LAYER, KEY, tmp_path / "e", labels=False, keep=["age"])
+    assert not (tmp_path / "e").exists()
+
+
 def test_no_label_means_no_label_though_there_is_a_table(photos, tmp_path):
     table(photos / "metadata.csv", lambda number: "Doe^Jane")
     made = delivered(photos, tmp_path / "d", labels=False)
