@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mole.errors import SourceError
 from mole.sources.opening import open_source
 from source_files import refusal
 
