@@ -15,6 +15,7 @@ from mole.provider.deliver import deliver
 from mole.provider.plan import Plan
 from mole.sources.opening import open_source
 from mole.sources.reading import Reading
+from mole.sources.source import BadSampleError
 from mole.storage.stores import LocalStore
 from source_files import save_image
 
@@ -223,3 +224,43 @@ def test_sixteen_bits_of_a_window_come_back_exactly(scans, tmp_path):
     units = np.rint(found / 65535 * 4095)  # from 0 to 4095, as the window says
     order = sorted(range(COUNT), key=lambda number: ("ROE" if number % 3 else "DOE", f"{number}.dcm"))
     np.testing.assert_array_equal(units[:, 0], np.stack([pixels(number) * 16.0 for number in order]))
+
+
+@pytest.mark.parametrize("kept", [0, 140, 200, -20])
+def test_a_damaged_file_can_be_skipped_though_its_tag_is_the_label(scans, tmp_path, kept):
+    """However much is left of it: nothing, hardly a header, one without the tag, or most of the pixels."""
+    damaged = scans / "ROE" / "1.dcm"
+    damaged.write_bytes(damaged.read_bytes()[:kept])
+    options = {"label_tag": "BodyPartExamined"}
+    with pytest.raises(SourceError, match=r"1\.dcm \(frame 0\) cannot be used.*skip_bad=True"):
+        deliver(scans, LAYER, KEY, tmp_path / "d", **options)
+    assert not (tmp_path / "d").exists()
+    with pytest.warns(PrivacyWarning, match="DICOM files may show text"):
+        made = deliver(scans, LAYER, KEY, tmp_path / "d", **options, skip_bad=True)
+    assert made.delivery.manifest.rows == COUNT - 1
+    assert made.delivery.manifest.classes == ("CHEST", "HEAD")  # five heads are left, enough for a name
+    arrays = mole.recover(made.delivery, KEY)
+    assert sorted(arrays["y_train"].tolist()) == [0] * 6 + [1] * 5
+    assert len(open_source(scans, labels=False).splits["train"]) == COUNT  # so that rows find their files
+
+
+def test_a_file_whose_label_nobody_knows_is_never_read(scans, monkeypatch):
+    """Not even one that could be read again a moment later, as over a bad network."""
+    from mole.sources import dicom_headers
+
+    facts_of = dicom_headers.facts_of
+
+    def lost(place, size, tag=None):
+        return (
+            dicom_headers.HeaderFacts(1, damage="lost")
+            if place.name == "5.dcm"
+            else facts_of(place, size, tag)
+        )
+
+    monkeypatch.setattr(dicom_headers, "facts_of", lost)
+    train = open_source(scans, label_tag="BodyPartExamined").splits["train"]
+    index = train.extra["file_name"].index("5.dcm")
+    assert train.labels[index] == -1
+    for look in (train.read, train.outline):
+        with pytest.raises(BadSampleError, match=r"5\.dcm .*it is not a readable DICOM image \(lost\)"):
+            look(index)

@@ -26,6 +26,7 @@ from mole.sources.table_files import typed
 from mole.storage.locations import FileMark, Location, fingerprint
 
 SPLIT_NAMES = ("train", "test", "val", "valid", "validation", "dev")
+NO_CLASS = -1  # of a file that cannot be used
 MAIN_NAMES = {"train", "test"}
 
 
@@ -143,9 +144,9 @@ def _by_table(
 ) -> Arranged:
     """Splits by folders, and classes by tables; a split that no table gives labels has none."""
     label_of = {path: row.label for path, row in found.rows.items() if row.label is not None}
-    parts: dict[str, list[str | int]] = {}
+    parts: dict[str, list[str | int | None]] = {}
     for split, files in class_of.items():
-        unknown = [path for path in files if path not in label_of]
+        unknown = [path for path in files if path not in label_of and path not in found.unusable]
         if unknown and (len(unknown) < len(files) or any(files.values())):
             what = "has no label in its table" if unknown[0] in found.rows else "is in no table of labels"
             verb = "have" if unknown[0] in found.rows else "are"
@@ -154,8 +155,11 @@ def _by_table(
                 "a table, or none"
             )
         if not unknown:
-            parts[split] = [label_of[path] for path in files]
-    labels, classes = numbered([label for part in parts.values() for label in part])
+            parts[split] = [label_of.get(path) for path in files]
+    values = [label for part in parts.values() for label in part]
+    numbers, classes = numbered([value for value in values if value is not None])
+    labels = np.full(len(values), NO_CLASS, dtype=np.int64)
+    labels[[value is not None for value in values]] = numbers
     ends = np.cumsum([len(part) for part in parts.values()])[:-1]
     labels_of_split = dict(zip(parts, np.split(labels, ends), strict=True))
     splits = {

@@ -11,7 +11,7 @@ file has it, or a DICOM file by its SOPInstanceUID.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mole.errors import ProblemsError, SourceError
 from mole.foreign_text import listed, shown
@@ -34,6 +34,7 @@ class FoundLabels:
         tables: names of the tables.
         digests: of their contents, where they lie, and which column was read.
         remarks: tables that are not used, or do not fit and give no labels, each with the reason.
+        unusable: files that should have a label and are too damaged to have one, each with the reason.
     """
 
     rows: Mapping[str, Row]
@@ -41,6 +42,7 @@ class FoundLabels:
     tables: tuple[str, ...]
     digests: tuple[str, ...]
     remarks: tuple[str, ...] = ()
+    unusable: Mapping[str, str] = field(default_factory=dict)
 
     def told_of(self, source: Source) -> Source:
         """A source that was arranged by these tables, which says so, and changes with them."""
