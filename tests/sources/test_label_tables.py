@@ -131,6 +131,7 @@ def test_a_split_whose_table_has_no_labels_has_none(tmp_path, kind):
     assert source.splits["train"].labels.tolist() == [1, 0, 1, 0]
     assert source.splits["test"].labels is None
     assert source.splits["test"].extra["age"] == [60, 61, 62]
+    assert source.labels_from == str(tmp_path / "data" / "train" / "metadata.csv")
     _save(tmp_path / "data" / "test" / "new", 9, kind)
     write_table(
         tmp_path / "data" / "test" / "new" / "metadata.csv", [{"file_name": f"9.{ending}", "label": "x"}]

@@ -31,7 +31,7 @@ class FoundLabels:
     Attributes:
         rows: by the full path of each file that a table knows.
         has_labels: whether labels are among it.
-        tables: names of the tables.
+        tables: names of those that gave labels.
         digests: of their contents, where they lie, and which column was read.
         remarks: tables that are not used, or do not fit and give no labels, each with the reason.
         unusable: files that should have a label and are too damaged to have one, each with the reason.
@@ -89,19 +89,20 @@ def labels_of(
         return FoundLabels({}, False, (), (), tuple(remarks)) if remarks else None
     rows: dict[str, Row] = {}
     wrong: list[str] = []
+    giving: list[str] = []
     for base, governed in _governed(tables, samples).items():
         matching = RowMatching(folder, base, tables[base], governed, uid_of=uid_of or {}, reading=reading)
         rows.update(matching.rows)
         if matching.gives_labels:
+            giving.append(tables[base].label)
             prefix = f"{tables[base].label}: " if len(tables) > 1 else ""
             wrong += [f"{prefix}{line}" for line in matching.mistakes()]
         elif reading.labels:
             remarks += [
                 f"{tables[base].label} does not fit its images: {line}" for line in matching.mistakes()
             ]
-    labels = [table.label for table in tables.values()]
     if wrong:
-        what = f"{labels[0]} does" if len(labels) == 1 else f"the tables of labels ({listed(labels)}) do"
+        what = f"{giving[0]} does" if len(giving) == 1 else f"the tables of labels ({listed(giving)}) do"
         raise ProblemsError(
             f"{what} not fit the images of {folder.label}", [SourceError(line) for line in wrong]
         )
@@ -110,7 +111,7 @@ def labels_of(
     digests = tuple(
         json.dumps([folder.inside(base), column, table.digest]) for base, table in tables.items()
     )
-    return FoundLabels(rows, has_labels, tuple(labels), digests, tuple(remarks))
+    return FoundLabels(rows, has_labels, tuple(giving), digests, tuple(remarks))
 
 
 def _tables_in(
