@@ -1,8 +1,10 @@
 """`mole deliver --labels` and its relatives, and what `mole recover` writes, on the command line."""
 
 import json
+import shutil
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
@@ -172,6 +174,30 @@ def test_other_commands_read_scans_in_the_same_way(place, scans, tmp_path):
     np.testing.assert_array_equal(
         arrays["x_train"][:, 0], np.stack([pixels(n).astype(np.uint16) * 257 for n in order])
     )
+
+
+def test_a_damaged_scan_is_skipped_though_its_header_should_have_the_label(place, scans, tmp_path):
+    shutil.copytree(scans, tmp_path / "scans")
+    (tmp_path / "scans" / "DOE_JANE" / "5.dcm").write_bytes(b"damaged")
+    arguments = ["deliver", tmp_path / "scans", *GIVEN, "--label-tag", "BodyPartExamined", "-q", "--json"]
+    done = call(*arguments, "--out", tmp_path / "d", cwd=place)
+    assert done.returncode == 1
+    assert "5.dcm (frame 0) cannot be used: it is not a readable DICOM image" in done.stderr
+    assert done.stderr.splitlines()[-1].endswith("leave it out: give --skip-bad")
+    assert not (tmp_path / "d").exists()
+    done = call(*arguments, "--skip-bad", "--out", tmp_path / "d", cwd=place)
+    assert (done.returncode, json.loads(done.stdout)["rows"]) == (0, {"train": COUNT - 1})
+
+
+def test_labels_of_requests_are_not_looked_at(place, tmp_path):
+    images = pa.FixedShapeTensorArray.from_numpy_ndarray(np.stack([pixels(n) for n in range(3)]))
+    empty = pa.array([None] * 3, pa.int64())
+    pq.write_table(pa.table({"image": images, "label": empty}), tmp_path / "new.parquet")
+    done = call("morph", tmp_path / "new.parquet", *GIVEN, "--out", tmp_path / "m", "-q", cwd=place)
+    assert (done.returncode, done.stderr) == (0, "")
+    labelled = call("deliver", tmp_path / "new.parquet", *GIVEN, "--out", tmp_path / "d", cwd=place)
+    assert (labelled.returncode, (tmp_path / "d").exists()) == (1, False)
+    assert "column 'label' must hold text or a whole number in every row" in labelled.stderr
 
 
 def test_folders_of_scans_are_handed_over_by_name(place, scans, tmp_path):

@@ -15,6 +15,8 @@ from mole.provider.deliver import deliver
 from mole.provider.plan import Plan
 from mole.sources.opening import open_source
 from mole.sources.reading import Reading
+from mole.sources.source import BadSampleError
+from mole.storage.stores import LocalStore
 from source_files import save_image
 
 SHAPE = (1, 4, 4)
@@ -94,6 +96,17 @@ def test_a_table_of_something_else_is_mentioned(photos, tmp_path):
         assert not deliver(photos, LAYER, KEY, tmp_path / "d").has_labels
 
 
+def test_a_column_of_a_table_that_is_not_used_cannot_be_kept(photos, tmp_path):
+    (photos / "metadata.csv").write_bytes("file_name,age\n0.png,gr\u00fcn\n".encode("latin-1"))
+    with pytest.warns(MoleWarning, match=r"not used: .*metadata\.csv is not text in UTF-8"):
+        assert not deliver(photos, LAYER, KEY, tmp_path / "d", labels=False).has_labels
+    with pytest.raises(
+        ParameterError, match=r"'age' to keep: it has file_name; not used: .*metadata\.csv is not text"
+    ):
+        deliver(photos, LAYER, KEY, tmp_path / "e", labels=False, keep=["age"])
+    assert not (tmp_path / "e").exists()
+
+
 def test_no_label_means_no_label_though_there_is_a_table(photos, tmp_path):
     table(photos / "metadata.csv", lambda number: "Doe^Jane")
     made = delivered(photos, tmp_path / "d", labels=False)
@@ -130,6 +143,31 @@ def test_another_table_is_another_delivery(photos, tmp_path):
     table(tmp_path / "t.csv", lambda number: number % 3)
     with pytest.raises(DeliveryError, match="holds another delivery already"):
         deliver(photos, LAYER, KEY, tmp_path / "d", labels=labels)
+
+
+def test_another_column_is_another_delivery_even_of_one_that_was_interrupted(photos, tmp_path, monkeypatch):
+    labels = table(tmp_path / "t.csv", lambda number: number % 2)
+    delivered(photos, tmp_path / "d", labels=labels)
+    with pytest.raises(DeliveryError, match="holds another delivery already"):
+        deliver(photos, LAYER, KEY, tmp_path / "d", labels=labels, label_column="age")
+
+    made, make = [], LocalStore.make
+
+    def until_the_disk_is_full(store, name, write):
+        made.append(name)
+        if sum(name.startswith("data/") for name in made) > 2:
+            raise DeliveryError("the disk is full")
+        make(store, name, write)
+
+    monkeypatch.setattr(LocalStore, "make", until_the_disk_is_full)
+    options = {"labels": labels, "rows_per_shard": 3}
+    with pytest.raises(DeliveryError, match="the disk is full"):
+        deliver(photos, LAYER, KEY, tmp_path / "e", **options)
+    monkeypatch.setattr(LocalStore, "make", make)
+    with pytest.raises(DeliveryError, match="holds an unfinished delivery, made with other data"):
+        deliver(photos, LAYER, KEY, tmp_path / "e", **options, label_column="age")
+    resumed = delivered(photos, tmp_path / "e", **options)
+    assert label_of_row(resumed.delivery) == {pixels(n).tobytes(): n % 2 for n in range(COUNT)}
 
 
 def test_a_plan_opens_the_data_with_its_labels_elsewhere(photos, tmp_path, monkeypatch):
@@ -186,3 +224,43 @@ def test_sixteen_bits_of_a_window_come_back_exactly(scans, tmp_path):
     units = np.rint(found / 65535 * 4095)  # from 0 to 4095, as the window says
     order = sorted(range(COUNT), key=lambda number: ("ROE" if number % 3 else "DOE", f"{number}.dcm"))
     np.testing.assert_array_equal(units[:, 0], np.stack([pixels(number) * 16.0 for number in order]))
+
+
+@pytest.mark.parametrize("kept", [0, 140, 200, -20])
+def test_a_damaged_file_can_be_skipped_though_its_tag_is_the_label(scans, tmp_path, kept):
+    """However much is left of it: nothing, hardly a header, one without the tag, or most of the pixels."""
+    damaged = scans / "ROE" / "1.dcm"
+    damaged.write_bytes(damaged.read_bytes()[:kept])
+    options = {"label_tag": "BodyPartExamined"}
+    with pytest.raises(SourceError, match=r"1\.dcm \(frame 0\) cannot be used.*skip_bad=True"):
+        deliver(scans, LAYER, KEY, tmp_path / "d", **options)
+    assert not (tmp_path / "d").exists()
+    with pytest.warns(PrivacyWarning, match="DICOM files may show text"):
+        made = deliver(scans, LAYER, KEY, tmp_path / "d", **options, skip_bad=True)
+    assert made.delivery.manifest.rows == COUNT - 1
+    assert made.delivery.manifest.classes == ("CHEST", "HEAD")  # five heads are left, enough for a name
+    arrays = mole.recover(made.delivery, KEY)
+    assert sorted(arrays["y_train"].tolist()) == [0] * 6 + [1] * 5
+    assert len(open_source(scans, labels=False).splits["train"]) == COUNT  # so that rows find their files
+
+
+def test_a_file_whose_label_nobody_knows_is_never_read(scans, monkeypatch):
+    """Not even one that could be read again a moment later, as over a bad network."""
+    from mole.sources import dicom_headers
+
+    facts_of = dicom_headers.facts_of
+
+    def lost(place, size, tag=None):
+        return (
+            dicom_headers.HeaderFacts(1, damage="lost")
+            if place.name == "5.dcm"
+            else facts_of(place, size, tag)
+        )
+
+    monkeypatch.setattr(dicom_headers, "facts_of", lost)
+    train = open_source(scans, label_tag="BodyPartExamined").splits["train"]
+    index = train.extra["file_name"].index("5.dcm")
+    assert train.labels[index] == -1
+    for look in (train.read, train.outline):
+        with pytest.raises(BadSampleError, match=r"5\.dcm .*it is not a readable DICOM image \(lost\)"):
+            look(index)

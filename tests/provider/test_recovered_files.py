@@ -82,6 +82,25 @@ def test_one_split_needs_no_folder_and_two_files_of_one_name_two(photos, tmp_pat
     assert files_in(tmp_path / "back") == {"1.png", "1 (1).png", "2.png"}
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        ["a (2).png", "a.jpg", "a.png"],
+        ["A (2).PNG", "a.jpg", "a.png"],
+        ["a (3) (3).png", "a (3).png", "a.png", "A.jpg"],
+        ["1 (2).png", "..", "1.png"],
+    ],
+)
+def test_no_image_takes_the_place_of_another(tmp_path, files):
+    pixels = np.arange(len(files), dtype=np.uint8)[:, None, None, None] * np.ones((1, 1, 2, 2), np.uint8)
+    arrays = {"x_train": pixels}
+    names = ImageNames(["train"], arrays, None, Originals({}, {"train": files}, {}))
+    assert len({str(place).casefold() for place in names.of("train")}) == len(files)
+    assert save_images(arrays, names, tmp_path / "back") == len(files)
+    found = [np.asarray(Image.open(file))[0, 0] for file in (tmp_path / "back").iterdir()]
+    assert sorted(found) == list(range(len(files)))
+
+
 def test_sixteen_bits_stay_sixteen(tmp_path, rng):
     values = rng.integers(0, 1 << 16, (3, 4, 4), dtype=np.uint16)
     np.savez(tmp_path / "d.npz", x_train=values, y_train=np.array([7, 0, 7]))

@@ -145,6 +145,43 @@ def test_without_labels_a_table_is_not_looked_at_for_them(photos):
     assert source.splits["train"].extra["age"] == [61, None, None]
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("file_name,label\na.png,gr\u00fcn\n".encode("latin-1"), "is not text in UTF-8"),
+        (b'file_name,label\na.png,"x\n', "cannot be read as a table"),
+    ],
+)
+def test_a_table_that_cannot_be_read_stops_only_those_who_want_labels(photos, content, reason):
+    (photos / "metadata.csv").write_bytes(content)
+    with pytest.raises(SourceError, match=reason):
+        open_source(photos)
+    (remark,) = open_source(photos, labels=False).remarks
+    assert remark.startswith(f"not used: {photos}/metadata.csv {reason}")
+
+
+def test_two_tables_in_one_folder_stop_only_those_who_want_labels(photos):
+    write_table(photos / "metadata.csv")
+    write_table(photos / "metadata.jsonl")
+    source = open_source(photos, labels=False)
+    assert source.remarks == (
+        f"not used: {photos}/metadata.jsonl and metadata.csv lie in one folder: remove one",
+    )
+    assert set(source.splits["train"].extra) == {"file_name"}
+
+
+def test_a_row_without_a_name_is_about_no_file(tmp_path):
+    """Not even about a DICOM file that has no UID of its own."""
+    from dicom_files import STORED, save
+
+    save(tmp_path / "scans" / "1.dcm", STORED, SOPInstanceUID="")
+    (tmp_path / "t.csv").write_text("SOPInstanceUID,label\n,x\n")
+    assert mistakes(tmp_path / "scans", tmp_path / "t.csv") == [
+        "in the table, but not in the folder (1): row 1, which names no file",
+        "in the folder, but not in the table (1): 1.dcm",
+    ]
+
+
 def test_what_is_not_for_such_data(photos, tmp_path):
     np.save(tmp_path / "d.npy", np.zeros((2, 4, 4), np.uint8))
     table = write_table(tmp_path / "t.csv")

@@ -114,6 +114,60 @@ def test_splits_have_a_table_each_or_one_at_the_top(tmp_path):
     assert told(open_source(tmp_path / "photos"), "test") == {"test/a.png": "z"}
 
 
+@pytest.mark.parametrize("kind", ["images", "scans"])
+def test_a_split_whose_table_has_no_labels_has_none(tmp_path, kind):
+    """As Hugging Face lays out a test set that nobody has labelled, with a table of its own."""
+    for split, count in (("train", 4), ("test", 3)):
+        for number in range(count):
+            _save(tmp_path / "data" / split, number, kind)
+    ending = "png" if kind == "images" else "dcm"
+    names = [f"{number}.{ending}" for number in range(4)]
+    labelled = [{"file_name": name, "label": "yx"[index % 2]} for index, name in enumerate(names)]
+    write_table(tmp_path / "data" / "train" / "metadata.csv", labelled)
+    ages = [{"file_name": name, "age": 60 + index} for index, name in enumerate(names[:3])]
+    write_table(tmp_path / "data" / "test" / "metadata.csv", ages)
+    source = open_source(tmp_path / "data")
+    assert source.classes == ("x", "y")
+    assert source.splits["train"].labels.tolist() == [1, 0, 1, 0]
+    assert source.splits["test"].labels is None
+    assert source.splits["test"].extra["age"] == [60, 61, 62]
+    assert source.labels_from == str(tmp_path / "data" / "train" / "metadata.csv")
+    _save(tmp_path / "data" / "test" / "new", 9, kind)
+    write_table(
+        tmp_path / "data" / "test" / "new" / "metadata.csv", [{"file_name": f"9.{ending}", "label": "x"}]
+    )
+    with pytest.raises(
+        SourceError, match=rf"data/test/0\.{ending} has no label in its table, and others have: give every"
+    ):
+        open_source(tmp_path / "data")
+
+
+def _save(folder, number, kind):
+    if kind == "images":
+        save_image(folder / f"{number}.png", np.zeros((4, 4), np.uint8))
+    else:
+        from dicom_files import STORED, save
+
+        save(folder / f"{number}.dcm", STORED, SOPInstanceUID=f"1.2.{number}")
+
+
+def test_a_table_without_labels_need_not_name_every_image(tmp_path):
+    for name in ("cat/1.png", "dog/2.png", "dog/3.png"):
+        save_image(tmp_path / "photos" / name, np.zeros((4, 4), np.uint8))
+    table = tmp_path / "photos" / "metadata.csv"
+    write_table(table, [{"file_name": "cat/1.png", "age": 4}, {"file_name": "gone.png", "age": 5}])
+    source = open_source(tmp_path / "photos")
+    assert (source.classes, source.splits["train"].labels.tolist()) == (("cat", "dog"), [0, 1, 1])
+    assert source.splits["train"].extra["age"] == [4, None, None]
+    assert source.remarks == (
+        f"{table} does not fit its images: in the table, but not in the folder (1): gone.png",
+        f"{table} does not fit its images: in the folder, but not in the table (2): dog/2.png, dog/3.png",
+    )
+    write_table(table, [{"file_name": "cat/1.png", "label": "cat"}])
+    with pytest.raises(SourceError, match=r"metadata\.csv does not fit the images"):
+        open_source(tmp_path / "photos")
+
+
 def test_a_column_has_one_type_in_all_splits(tmp_path):
     for name in ("train/a.png", "test/b.png"):
         save_image(tmp_path / "photos" / name, np.zeros((4, 4), np.uint8))
@@ -150,6 +204,20 @@ def test_another_table_makes_another_source(photos, tmp_path):
     assert open_source(photos, labels=write_table(tmp_path / "u.csv")).fingerprint == plain
     write_table(tmp_path / "t.csv", [{**row, "label": "x"} for row in ROWS])
     assert open_source(photos, labels=tmp_path / "t.csv").fingerprint != plain
+
+
+def test_another_column_or_place_of_a_table_makes_another_source(tmp_path):
+    photos = tmp_path / "photos"
+    for name in ("train/a.png", "test/a.png"):
+        save_image(photos / name, np.zeros((4, 4), np.uint8))
+    table = write_table(photos / "train" / "metadata.csv", [{"file_name": "a.png", "label": 1, "other": 1}])
+    plain = open_source(photos)
+    assert open_source(photos).fingerprint == open_source(photos, label_column="label").fingerprint
+    other = open_source(photos, label_column="other")
+    assert other.splits["train"].labels.tolist() == plain.splits["train"].labels.tolist()
+    assert other.fingerprint != plain.fingerprint
+    table.rename(photos / "test" / "metadata.csv")
+    assert open_source(photos).fingerprint != plain.fingerprint
 
 
 def test_words_as_labels_in_parquet(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mole.errors import SourceError
 from mole.sources.opening import open_source
 from source_files import refusal
 
@@ -120,3 +121,11 @@ def test_numpy_files_under_the_wrong_name(tmp_path):
     np.save(tmp_path / "b.npy", X)
     (tmp_path / "b.npy").rename(tmp_path / "b.npz")
     assert "name it .npy" in refusal(tmp_path / "b.npz")
+
+
+@pytest.mark.parametrize("labels", [np.full(3, np.nan), np.zeros(7, np.int64), np.full(3, 10**9)])
+def test_who_wants_no_labels_is_not_stopped_by_them(tmp_path, labels):
+    np.savez(tmp_path / "d.npz", x_train=np.zeros((3, 4, 4), np.uint8), y_train=labels)
+    with pytest.raises(SourceError, match="label"):
+        open_source(tmp_path / "d.npz")
+    assert open_source(tmp_path / "d.npz", labels=False).splits["train"].labels is None

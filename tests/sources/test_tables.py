@@ -95,6 +95,52 @@ def test_a_folder_of_parquet_files(tmp_path, pixels):
     assert_pixels(source.splits["test"], pixels[3:])
 
 
+LONG = [4711000, 4711001, 4711000, 4711002]  # patients' numbers
+
+
+def test_long_numbers_are_names_as_they_are_in_other_tables(tmp_path, pixels):
+    write(tmp_path / "d" / "train.parquet", image=structs(pixels), label=LONG)
+    write(tmp_path / "d" / "test.parquet", image=structs(pixels), label=[7, 4711002, 7, 7])
+    source = open_source(tmp_path / "d")
+    assert source.classes == ("4711000", "4711001", "4711002", "7")
+    assert source.splits["train"].labels.tolist() == [0, 1, 0, 2]
+    assert source.splits["test"].labels.tolist() == [3, 2, 3, 3]
+    largest = pa.array([2**63 + 5, 0, 0, 1], pa.uint64())
+    write(tmp_path / "e.parquet", image=structs(pixels), label=largest)
+    assert open_source(tmp_path / "e.parquet").classes == ("0", "1", str(2**63 + 5))
+
+
+def test_numbers_of_four_digits_stay_numbers(tmp_path, pixels):
+    write(tmp_path / "d.parquet", image=structs(pixels), label=[9999, -1, -100, 0])
+    source = open_source(tmp_path / "d.parquet")
+    assert (source.classes, source.splits["train"].labels.tolist()) == (None, [9999, -1, -100, 0])
+
+
+@pytest.mark.parametrize("count", [3, 20_000])
+def test_a_number_that_names_a_class_is_no_patients(tmp_path, pixels, count):
+    names = [f"c{number}" for number in range(count)]
+    about = json.dumps({"info": {"features": {"label": {"names": names, "_type": "ClassLabel"}}}})
+    table = pa.table({"image": structs(pixels), "label": [12345, 0, 1, 2]})
+    pq.write_table(table.replace_schema_metadata({"huggingface": about}), tmp_path / "d.parquet")
+    source = open_source(tmp_path / "d.parquet")
+    if count > 12345:
+        assert (len(source.classes), source.splits["train"].labels.tolist()) == (count, [12345, 0, 1, 2])
+    else:
+        assert source.classes == ("0", "1", "12345", "2")
+
+
+@pytest.mark.parametrize("labels", [[None] * ROWS, [1, None, 2, 3], ["x", "", "y", "z"], [0.5] * ROWS])
+def test_who_wants_no_labels_is_not_stopped_by_them(tmp_path, pixels, labels):
+    """As the images of requests: their column of labels may be empty."""
+    write(tmp_path / "d.parquet", image=structs(pixels), label=labels, site=list("abcd"))
+    with pytest.raises(SourceError, match="label"):
+        open_source(tmp_path / "d.parquet")
+    source = open_source(tmp_path / "d.parquet", labels=False)
+    assert (source.classes, source.splits["train"].labels) == (None, None)
+    assert list(source.splits["train"].extra) == ["site"]
+    assert_pixels(source.splits["train"], pixels)
+
+
 def test_only_the_label_in_use_is_no_further_column(tmp_path, pixels):
     write(tmp_path / "d.parquet", image=structs(pixels), label=[0] * ROWS, target=[7] * ROWS)
     assert list(open_source(str(tmp_path / "d.parquet")).splits["train"].extra) == ["target"]

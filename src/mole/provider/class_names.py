@@ -82,5 +82,6 @@ def _smallest_class(source: Source) -> int:
     found = [split.labels for split in source.splits.values() if split.labels is not None]
     if not found:
         return FEW
-    counts = np.unique(np.concatenate(found), return_counts=True)[1]
+    labels = np.concatenate(found)
+    counts = np.unique(labels[labels >= 0], return_counts=True)[1]  # those below zero have no name
     return int(counts.min()) if len(counts) else FEW

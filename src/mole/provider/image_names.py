@@ -95,8 +95,9 @@ class ImageNames:
             number = f"{index:0{width}d}"
             stem = self._stem(split, index) or number
             place = above / f"{stem}.png"
-            if str(place).casefold() in used:
-                place = above / f"{stem} ({number}).png"
+            while str(place).casefold() in used:  # another file may have the very name that tells it apart
+                stem = f"{stem} ({number})"
+                place = above / f"{stem}.png"
             used.add(str(place).casefold())
             yield place
 

@@ -193,7 +193,7 @@ def kept_types(source: Source, keep: Sequence[str]) -> dict[str, pa.DataType]:
             raise ParameterError(
                 f"column '{column}' cannot be kept: a delivery has one of that name itself: rename it"
             )
-        columns = [_column(split.extra, column, name) for name, split in source.splits.items()]
+        columns = [_column(source, column, name) for name in source.splits]
         try:
             found = [_type_of(cells) for cells in columns]
         except (pa.ArrowException, ValueError, TypeError, OverflowError):
@@ -218,9 +218,10 @@ def kept_values(values: Sequence[Any], indices: Sequence[int], kind: pa.DataType
     return pa.array([cell.as_py() if isinstance(cell, pa.Scalar) else cell for cell in cells], kind)
 
 
-def _column(extra: Mapping[str, Sequence[Any]], column: str, split: str) -> Sequence[Any]:
+def _column(source: Source, column: str, split: str) -> Sequence[Any]:
+    extra = source.splits[split].extra
     if column not in extra:
-        known = ", ".join(extra) or "none"
+        known = "; ".join([", ".join(extra) or "none", *source.remarks])
         raise ParameterError(f"split '{split}' has no column '{column}' to keep: it has {known}")
     return extra[column]
 

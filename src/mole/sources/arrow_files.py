@@ -19,6 +19,7 @@ from mole.errors import SourceError
 from mole.foreign_text import shown
 from mole.limits import MAX_JSON_BYTES, most_unpacked
 from mole.quantities import size_text
+from mole.sources.reading import Reading
 from mole.sources.source import Source
 from mole.sources.tables import table_source
 from mole.storage.arrow_reading import (
@@ -37,19 +38,20 @@ SUFFIX = ".parquet"
 DICT, STATE = "dataset_dict.json", "state.json"
 
 
-def open_parquet(place: Location, files: Mapping[str, FileMark], label_column: str | None = None) -> Source:
+def open_parquet(place: Location, files: Mapping[str, FileMark], reading: Reading) -> Source:
     """One Parquet file, or a folder of them named after their split (train-00000-of-00002.parquet)."""
     places: dict[str, list[Location]] = {}
     for path in files:
         file = place if path == place.path else place.child(path)
         places.setdefault(_split_of(path), []).append(file)
     tables = {split: ParquetTable(parts, f"{place.label} ({split})") for split, parts in places.items()}
-    return table_source("parquet", tables, place.label, fingerprint(place, files), label_column)
+    print_of_files = fingerprint(place, files)
+    return table_source(
+        "parquet", tables, place.label, print_of_files, reading.label_column, labels=reading.labels
+    )
 
 
-def open_saved_dataset(
-    folder: Location, files: Mapping[str, FileMark], label_column: str | None = None
-) -> Source:
+def open_saved_dataset(folder: Location, files: Mapping[str, FileMark], reading: Reading) -> Source:
     """A folder that `save_to_disk` made: one data set, as a split 'train', or several splits."""
     folders = {"train": folder.path}
     if f"{folder.path}/{DICT}" in files:
@@ -60,7 +62,10 @@ def open_saved_dataset(
     }
     tables = {split: _table(folder, split, parts) for split, parts in paths.items() if parts}
     used = {path: files.get(path, FileMark(0, "")) for parts in paths.values() for path in parts}
-    return table_source("saved data set", tables, folder.label, fingerprint(folder, used), label_column)
+    print_of_files = fingerprint(folder, used)
+    return table_source(
+        "saved data set", tables, folder.label, print_of_files, reading.label_column, labels=reading.labels
+    )
 
 
 class ParquetTable:

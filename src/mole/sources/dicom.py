@@ -30,7 +30,7 @@ READERS = 8  # headers are small: over a network, waiting is all there is to it
 
 @dataclass(frozen=True)
 class FrameSplit:
-    """A split whose samples are the frames of DICOM files."""
+    """A split whose samples are the frames of DICOM files; `unusable` says which are not, and why."""
 
     folder: Location
     frames: tuple[tuple[str, int], ...]
@@ -38,6 +38,7 @@ class FrameSplit:
     extra: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     window: Window | None = None
     bits: Bits = 8
+    unusable: Mapping[str, str] = field(default_factory=dict)
     outlines: dict[str, Outline | None] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -62,6 +63,8 @@ class FrameSplit:
     def _told_of(self, index: int) -> Iterator[None]:
         """Say of a frame what is wrong with it."""
         path, _ = self.frames[index]
+        if path in self.unusable:
+            raise BadSampleError(self.name_of(index), self.unusable[path])
         try:
             yield
         except SourceError as error:
@@ -116,7 +119,7 @@ def open_dicom(
         raise SourceError(f"{place.label} has DICOM files without images: is it the right one?")
     found: FoundLabels | None
     if tag is not None:
-        found = _labels_by_tag(place, {path: fact.label for path, fact in facts.items()}, reading)
+        found = _labels_by_tag(place, facts, reading)
     else:
         uid_of = {path: fact.uid for path, fact in facts.items()}
         found = labels_of(place, others, list(facts), reading, uid_of)
@@ -125,7 +128,7 @@ def open_dicom(
     else:
         arranged, classes = arrange(place, facts, found, labels=reading.labels)
     frames = {path: fact.frames for path, fact in facts.items()}
-    splits = {name: _split(place, part, frames, reading) for name, part in arranged.items()}
+    splits = {name: _split(place, part, frames, reading, found) for name, part in arranged.items()}
     print_of_files = fingerprint(place, {path: files[path] for path in facts})
     source = Source(
         "DICOM", splits, classes, reading.fingerprint_of(print_of_files), decodes=True,
@@ -134,19 +137,35 @@ def open_dicom(
     return source if found is None else found.told_of(source)
 
 
-def _labels_by_tag(place: Location, label_of: Mapping[str, str], reading: Reading) -> FoundLabels:
-    """Labels from an element of each header."""
+def _labels_by_tag(place: Location, facts: Mapping[str, Any], reading: Reading) -> FoundLabels:
+    """Labels from an element of each header; nobody knows that of a damaged file, which is not used."""
     tag = reading.label_tag or ""
-    if missing := [place.inside(path) or path for path, label in label_of.items() if not label]:
+    unlabelled = [path for path, fact in facts.items() if not fact.label]
+    with ThreadPoolExecutor(READERS) as readers:
+        damages = readers.map(lambda path: _damage(place, path, facts[path].damage), unlabelled)
+        unusable = {path: why for path, why in zip(unlabelled, damages, strict=True) if why}
+    if missing := [place.inside(path) or path for path in unlabelled if path not in unusable]:
         raise SourceError(
-            f"{len(missing)} of {len(label_of)} DICOM files have no {shown(tag)} that could be a label: "
+            f"{len(missing)} of {len(facts)} DICOM files have no {shown(tag)} that could be a label: "
             f"{listed(missing, 3)}: choose another tag, or give a table of labels"
         )
-    rows = {path: Row(label, {}) for path, label in label_of.items()}
-    return FoundLabels(rows, True, (f"the DICOM tag {shown(tag)}",), (tag,))
+    rows = {path: Row(fact.label, {}) for path, fact in facts.items() if path not in unusable}
+    return FoundLabels(rows, True, (f"the DICOM tag {shown(tag)}",), (tag,), unusable=unusable)
 
 
-def _split(folder: Location, files: Files, frames: Mapping[str, int], reading: Reading) -> FrameSplit:
+def _damage(place: Location, path: str, damage: str) -> str:
+    """What is wrong with a file without a label, if something is."""
+    try:
+        if (frame := FrameSplit(place, ((path, 0),), None)).outline(0) is None:
+            frame.read(0)
+    except BadSampleError as error:
+        return error.reason
+    return damage and f"it is not a readable DICOM image ({damage})"
+
+
+def _split(
+    folder: Location, files: Files, frames: Mapping[str, int], reading: Reading, found: FoundLabels | None
+) -> FrameSplit:
     counts = [frames[path] for path in files.paths]
     expanded = tuple((path, frame) for path in files.paths for frame in range(frames[path]))
     labels = None if files.labels is None else np.repeat(files.labels, counts)
@@ -156,7 +175,8 @@ def _split(folder: Location, files: Files, frames: Mapping[str, int], reading: R
     }
     extra["file_name"] = file_names([path for path, _ in expanded])
     extra["frame"] = [frame for _, frame in expanded]
-    return FrameSplit(folder, expanded, labels, extra, reading.window, reading.bits)
+    unusable = {} if found is None else found.unusable
+    return FrameSplit(folder, expanded, labels, extra, reading.window, reading.bits, unusable)
 
 
 def _at(folder: Location, path: str) -> Location:

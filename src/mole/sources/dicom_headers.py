@@ -13,6 +13,7 @@ from mole.limits import LEAST_FRAME_BYTES, MAX_FRAMES
 from mole.quantities import size_text
 from mole.sources.dicom_pixels import check_deflated
 from mole.sources.dicom_tags import value_of
+from mole.sources.images import decoder_reason
 from mole.storage.locations import Location
 
 ASKED = ("NumberOfFrames", "Rows", "SOPClassUID", "SOPInstanceUID", "Modality", "BurnedInAnnotation")
@@ -29,12 +30,14 @@ class HeaderFacts(NamedTuple):
         uid: its SOPInstanceUID.
         text: why text may be burned into its pixels; None if nothing says so.
         label: the value of the element that was asked for; empty if it has none.
+        damage: why it cannot be understood; empty if it can.
     """
 
     frames: int
     uid: str = ""
     text: TextSource | None = None
     label: str = ""
+    damage: str = ""
 
 
 def facts_of(place: Location, size: int, tag: int | None = None) -> HeaderFacts:
@@ -50,8 +53,8 @@ def facts_of(place: Location, size: int, tag: int | None = None) -> HeaderFacts:
             check_deflated(file)
             asked: list[Any] = [*ASKED, *([] if tag is None else [tag])]
             facts = _facts(dcmread(file, stop_before_pixels=True, specific_tags=asked), tag)
-    except Exception:  # a damaged header can fail in any way
-        facts = HeaderFacts(1)
+    except Exception as error:  # a damaged header can fail in any way
+        facts = HeaderFacts(1, damage=decoder_reason(error))
     if facts.frames > min(MAX_FRAMES, max(1, size // LEAST_FRAME_BYTES)):
         raise SourceError(
             f"{place.label} says that it has {facts.frames} frames, in {size_text(size)}: it is damaged, "

@@ -11,11 +11,13 @@ from mole.foreign_text import shown
 
 MAX_LABEL = 1024  # characters: DICOM's own limit for a line of text is 64, for a paragraph 1,024
 
-# Elements that tell people apart: a label made of one tells whose images are one person's.
-PERSONAL_KINDS = ("PN", "UI", "DA", "DT", "TM")
+# An element may be a label where its value is a code from a list of the standard. Any other kind can hold a
+# name, a number, a day or free text, and a label made of one tells whose images are one person's.
+CODE = "CS"
+BY_DEVICES = ("Manufacturer", "ManufacturerModelName", "ConvolutionKernel")  # text that no person types
 PERSONAL = re.compile(
-    r"Patient(ID|Address|Telephone|BirthName|MotherBirth|Comments|Insurance)|OtherPatient|Accession"
-    r"|StudyID|IssuerOf|MedicalRecord|AdmissionID|VisitID|MilitaryRank|PersonName|OperatorIdent"
+    r"IDs?$|Identifier|Number|Patient|Subject|Person|Physician|Operator|Name|Date|Time|Address|Comment|History"
+    r"|ContentLabel|Selector|CharacterSet"
 )
 _HEX = "([0-9a-fA-F]{4})"
 _NUMBERS = (re.compile(rf"{_HEX},?\s?{_HEX}"), re.compile(rf"\({_HEX},\s?{_HEX}\)"))
@@ -28,7 +30,7 @@ def label_tag(text: str) -> int:
     ('0x180015', '0x180015')
 
     Raises:
-        ParameterError: if there is no such element, or it tells people apart.
+        ParameterError: if there is no such element, or it might tell people apart.
     """
     word = text.strip()
     found = next(filter(None, (pattern.fullmatch(word) for pattern in _NUMBERS)), None)
@@ -37,16 +39,23 @@ def label_tag(text: str) -> int:
         raise ParameterError(
             f"'{shown(text)}' is not a DICOM tag: write it as BodyPartExamined or as (0018,0015)"
         )
-    try:
-        kind, keyword = dictionary_VR(tag), keyword_for_tag(tag)
-    except KeyError:  # a private one
-        return tag
-    if kind in PERSONAL_KINDS or PERSONAL.match(keyword):
+    if not _may_be_label(tag):
+        name = keyword_for_tag(tag) or shown(word)
         raise ParameterError(
-            f"{keyword} tells patients, studies or days apart, and labels made from it would tell whose "
-            "images are whose: choose another tag"
+            f"{name} cannot be a label: only codes that describe an image can, such as BodyPartExamined, "
+            "and labels made of anything else might tell whose images are whose: choose another tag, or "
+            "give a table of labels"
         )
     return tag
+
+
+def _may_be_label(tag: int) -> bool:
+    """Whether an element is a code that says nothing of a person; of a private one nobody knows."""
+    try:
+        kind, keyword = dictionary_VR(tag), keyword_for_tag(tag)
+    except KeyError:
+        return False
+    return keyword in BY_DEVICES or (kind == CODE and bool(keyword) and not PERSONAL.search(keyword))
 
 
 def value_of(header: Dataset, tag: int) -> str:

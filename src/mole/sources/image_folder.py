@@ -26,6 +26,7 @@ from mole.sources.table_files import typed
 from mole.storage.locations import FileMark, Location, fingerprint
 
 SPLIT_NAMES = ("train", "test", "val", "valid", "validation", "dev")
+NO_CLASS = -1  # of a file that cannot be used
 MAIN_NAMES = {"train", "test"}
 
 
@@ -141,22 +142,30 @@ def file_names(paths: Sequence[str]) -> list[str]:
 def _by_table(
     folder: Location, class_of: Mapping[str, Mapping[str, str | None]], found: FoundLabels
 ) -> Arranged:
-    """Splits by folders, and classes by tables; a split that no table is about has none."""
-    labelled: dict[str, list[str]] = {}
+    """Splits by folders, and classes by tables; a split that no table gives labels has none."""
+    label_of = {path: row.label for path, row in found.rows.items() if row.label is not None}
+    parts: dict[str, list[str | int | None]] = {}
     for split, files in class_of.items():
-        unknown = [path for path in files if path not in found.rows]
+        unknown = [path for path in files if path not in label_of and path not in found.unusable]
         if unknown and (len(unknown) < len(files) or any(files.values())):
+            what = "has no label in its table" if unknown[0] in found.rows else "is in no table of labels"
+            verb = "have" if unknown[0] in found.rows else "are"
             raise SourceError(
-                f"{folder.child(unknown[0]).label} is in no table of labels, and others are: put every "
-                "image into one, or none"
+                f"{folder.child(unknown[0]).label} {what}, and others {verb}: give every image a label in "
+                "a table, or none"
             )
         if not unknown:
-            labelled[split] = list(files)
-    values = [found.rows[path].label for files in labelled.values() for path in files]
-    labels, classes = numbered([value for value in values if value is not None])
-    ends = np.cumsum([len(files) for files in labelled.values()])[:-1]
-    parts = dict(zip(labelled, np.split(labels, ends), strict=True))
-    return {split: Files(tuple(class_of[split]), parts.get(split)) for split in sorted(class_of)}, classes
+            parts[split] = [label_of.get(path) for path in files]
+    values = [label for part in parts.values() for label in part]
+    numbers, classes = numbered([value for value in values if value is not None])
+    labels = np.full(len(values), NO_CLASS, dtype=np.int64)
+    labels[[value is not None for value in values]] = numbers
+    ends = np.cumsum([len(part) for part in parts.values()])[:-1]
+    labels_of_split = dict(zip(parts, np.split(labels, ends), strict=True))
+    splits = {
+        split: Files(tuple(class_of[split]), labels_of_split.get(split)) for split in sorted(class_of)
+    }
+    return splits, classes
 
 
 def _cells(found: FoundLabels) -> dict[str, dict[str, Any]]:

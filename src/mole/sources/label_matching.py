@@ -9,12 +9,13 @@ file has it, or a DICOM file by its SOPInstanceUID.
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mole.errors import ProblemsError, SourceError
 from mole.foreign_text import listed, shown
-from mole.sources.label_tables import FILE_NAME, LabelTable, NoNamesError, read_label_table
+from mole.sources.label_tables import FILE_NAME, LABEL, LabelTable, NoNamesError, read_label_table
 from mole.sources.reading import Reading
 from mole.sources.row_matching import Row, RowMatching
 from mole.sources.source import Source
@@ -30,16 +31,18 @@ class FoundLabels:
     Attributes:
         rows: by the full path of each file that a table knows.
         has_labels: whether labels are among it.
-        tables: names of the tables.
-        digests: of their contents.
-        unused: tables that look like such ones and are not, each with the reason.
+        tables: names of those that gave labels.
+        digests: of their contents, where they lie, and which column was read.
+        remarks: tables that are not used, or do not fit and give no labels, each with the reason.
+        unusable: files that should have a label and are too damaged to have one, each with the reason.
     """
 
     rows: Mapping[str, Row]
     has_labels: bool
     tables: tuple[str, ...]
     digests: tuple[str, ...]
-    unused: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    unusable: Mapping[str, str] = field(default_factory=dict)
 
     def told_of(self, source: Source) -> Source:
         """A source that was arranged by these tables, which says so, and changes with them."""
@@ -49,7 +52,7 @@ class FoundLabels:
             if self.digests
             else source.fingerprint,
             labels_from=", ".join(self.tables) if self.has_labels else None,
-            remarks=(*source.remarks, *self.unused),
+            remarks=(*source.remarks, *self.remarks),
         )
 
 
@@ -72,53 +75,70 @@ def labels_of(
     Raises:
         SourceError: with all that does not fit, if something does not.
     """
-    unused: list[str] = []
+    remarks: list[str] = []
     if reading.table is not None:
         tables = {folder.path: read_label_table(Location.of(reading.table))}
     else:
-        tables = _tables_in(folder, files, unused)
+        tables = _tables_in(folder, files, remarks, labels=reading.labels)
     if not tables:
         if reading.label_column is not None:
             raise SourceError(
                 f"{folder.label} has no table with a column '{shown(reading.label_column)}': name one",
                 advice={"labels": "labels.csv"},
             )
-        return FoundLabels({}, False, (), (), tuple(unused)) if unused else None
+        return FoundLabels({}, False, (), (), tuple(remarks)) if remarks else None
     rows: dict[str, Row] = {}
     wrong: list[str] = []
+    giving: list[str] = []
     for base, governed in _governed(tables, samples).items():
         matching = RowMatching(folder, base, tables[base], governed, uid_of=uid_of or {}, reading=reading)
         rows.update(matching.rows)
-        prefix = f"{tables[base].label}: " if len(tables) > 1 else ""
-        wrong += [f"{prefix}{line}" for line in matching.mistakes()]
-    labels = [table.label for table in tables.values()]
-    if wrong and reading.labels:
-        what = f"{labels[0]} does" if len(labels) == 1 else f"the tables of labels ({listed(labels)}) do"
+        if matching.gives_labels:
+            giving.append(tables[base].label)
+            prefix = f"{tables[base].label}: " if len(tables) > 1 else ""
+            wrong += [f"{prefix}{line}" for line in matching.mistakes()]
+        elif reading.labels:
+            remarks += [
+                f"{tables[base].label} does not fit its images: {line}" for line in matching.mistakes()
+            ]
+    if wrong:
+        what = f"{giving[0]} does" if len(giving) == 1 else f"the tables of labels ({listed(giving)}) do"
         raise ProblemsError(
             f"{what} not fit the images of {folder.label}", [SourceError(line) for line in wrong]
         )
     has_labels = any(row.label is not None for row in rows.values())
-    digests = tuple(table.digest for table in tables.values())
-    return FoundLabels(rows, has_labels, tuple(labels), digests, tuple(unused))
+    column = reading.label_column or LABEL
+    digests = tuple(
+        json.dumps([folder.inside(base), column, table.digest]) for base, table in tables.items()
+    )
+    return FoundLabels(rows, has_labels, tuple(giving), digests, tuple(remarks))
 
 
-def _tables_in(folder: Location, files: Iterable[str], unused: list[str]) -> dict[str, LabelTable]:
-    """The tables that lie in a folder, by the folder that each is in."""
-    places: dict[str, Location] = {}
+def _tables_in(
+    folder: Location, files: Iterable[str], remarks: list[str], *, labels: bool
+) -> dict[str, LabelTable]:
+    """The tables that lie in a folder, by the folder that each is in; others get a remark.
+
+    Raises:
+        SourceError: if labels are wanted, and one cannot be read, or it is not clear which counts.
+    """
+    places: dict[str, list[Location]] = {}
     for path in files:
         above, _, name = path.rpartition("/")
         if name.lower() in FOUND:
-            if above in places:
-                raise SourceError(
-                    f"{folder.child(path).label} and {places[above].name} lie in one folder: remove one"
-                )
-            places[above] = folder.child(path)
+            places.setdefault(above, []).append(folder.child(path))
     tables = {}
-    for above, place in places.items():
+    for above, (place, *others) in places.items():
         try:
+            if others:
+                raise SourceError(f"{others[0].label} and {place.name} lie in one folder: remove one")
             tables[above] = read_label_table(place, key=FILE_NAME)
         except NoNamesError:
-            unused.append(f"{place.label} is not used: it has no column '{FILE_NAME}'")
+            remarks.append(f"{place.label} is not used: it has no column '{FILE_NAME}'")
+        except SourceError as error:
+            if labels:
+                raise
+            remarks.append(f"not used: {error.message}")
     return tables
 
 

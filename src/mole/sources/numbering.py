@@ -11,6 +11,7 @@ from mole.sources.source import Labels
 
 # A longer one may be the number of a patient or a date: it is taken for a name, which has to pass the rules
 # for names of classes before it leaves.
+MOST_NUMBERED = 9999
 _NUMBER = re.compile(r"-1|0|[1-9]\d{0,3}")
 
 

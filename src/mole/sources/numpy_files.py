@@ -27,7 +27,7 @@ _ROLES = {
 _SPLIT = re.compile(r"(?<![a-wz])(train|test|dev|val(?:id(?:ation)?)?)(?![a-wz])")
 
 
-def open_npz(place: Location) -> Source:
+def open_npz(place: Location, *, labels: bool = True) -> Source:
     """Arrays named x_train, y_train, x_test, ... (or images, train_images, train_labels, ...)."""
     content, name = place.read_whole()
     arrays = _load(place, ".npz", io.BytesIO(content))
@@ -35,11 +35,11 @@ def open_npz(place: Location) -> Source:
         raise SourceError(f"{place.label} holds one array and not several: name it .npy")
     classes = arrays.pop("classes", None)
     images = _arrays_of(IMAGES, arrays, place)
-    labels = _arrays_of(LABELS, arrays, place)
+    numbers = _arrays_of(LABELS, arrays, place) if labels else {}
     if not images:
         raise SourceError(f"{place.label} holds no array of images: name it images, x_train or x_test")
     splits = {
-        split: array_split(array, labels.get(split), f"{place.label}:{split}")
+        split: array_split(array, numbers.get(split), f"{place.label}:{split}")
         for split, array in images.items()
     }
     is_text = classes is not None and classes.dtype.kind == "U"

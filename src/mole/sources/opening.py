@@ -67,8 +67,7 @@ def read_source(data: Address | Source, reading: Reading) -> Source:
         raise SourceError(f"{path} is not there: give {KINDS}")
     opened = _open_folder(place, reading) if found == "folder" else _open_file(place, reading)
     _check_reading(opened, reading, path)
-    source = check_source(opened, path)
-    return source if reading.labels else without_labels(source)
+    return check_source(opened if reading.labels else without_labels(opened), path)
 
 
 def _check_reading(source: Source, reading: Reading, path: str) -> None:
@@ -87,11 +86,11 @@ def _check_reading(source: Source, reading: Reading, path: str) -> None:
 def _open_file(place: Location, reading: Reading) -> Source:
     name = place.path.lower()
     if name.endswith(".npz"):
-        return numpy_files.open_npz(place)
+        return numpy_files.open_npz(place, labels=reading.labels)
     if name.endswith(".npy"):
         return numpy_files.open_npy(place)
     if name.endswith(".parquet"):
-        return arrow_files.open_parquet(place, {place.path: place.mark()}, reading.label_column)
+        return arrow_files.open_parquet(place, {place.path: place.mark()}, reading)
     if dicom.is_dicom(place):
         return dicom.open_dicom(place, {place.path: place.mark()}, reading)
     if name.endswith(IMAGE_SUFFIXES):
@@ -106,14 +105,14 @@ def _open_folder(place: Location, reading: Reading) -> Source:
     if not files:
         raise SourceError(f"{place.label} is empty: give {KINDS}")
     if {"dataset_dict.json", "state.json"} & {place.inside(path) for path in files}:
-        return arrow_files.open_saved_dataset(place, files, reading.label_column)
+        return arrow_files.open_saved_dataset(place, files, reading)
     if any(idx.IDX_NAME.search(path) for path in files):
         return idx.open_idx(place, files)
     if cifar.holds_cifar({path.rsplit("/", 1)[-1] for path in files}):
         return cifar.open_cifar(place, files)
     tables = {path: mark for path, mark in files.items() if path.lower().endswith(".parquet")}
     if tables and (len(tables) == len(files) or not _are_of_labels(tables, reading)):
-        return arrow_files.open_parquet(place, tables, reading.label_column)
+        return arrow_files.open_parquet(place, tables, reading)
     return _open_images(place, files, reading)
 
 

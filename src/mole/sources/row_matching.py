@@ -46,6 +46,11 @@ class RowMatching:
         self._missing = wanted if self._column is None and is_asked_for and reading.labels else None
         self._match()
 
+    @property
+    def gives_labels(self) -> bool:
+        """Whether labels are wanted of the table, and it has them, or was asked for them."""
+        return self._column is not None or self._missing is not None
+
     def mistakes(self) -> list[str]:
         """A line for each kind of mistake, with how many there are and a few of them."""
         lines = []
@@ -109,8 +114,8 @@ def _index(inside: Mapping[str, str], uid_of: Mapping[str, str]) -> dict[str, li
         index = {**found, **index}
     by_uid: dict[str, list[str]] = defaultdict(list)
     for path in inside:
-        if path in uid_of:
-            by_uid[uid_of[path]].append(path)
+        if uid := uid_of.get(path):
+            by_uid[uid].append(path)
     return {**by_uid, **index}
 
 

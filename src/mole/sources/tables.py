@@ -13,7 +13,7 @@ from mole.errors import SourceError
 from mole.foreign_text import listed, shown
 from mole.sources.image_headers import image_outline
 from mole.sources.images import ImageError, decode_image
-from mole.sources.numbering import numbered
+from mole.sources.numbering import MOST_NUMBERED, numbered
 from mole.sources.source import BadSampleError, Labels, Outline, Sample, Source, guess_axes
 from mole.storage.arrow_reading import UNREADABLE
 from mole.storage.typed_json import FormatError, parse_json
@@ -106,29 +106,44 @@ class TableSplit:
 
 
 def table_source(
-    kind: str, tables: Mapping[str, Table], where: str, fingerprint: str, label_column: str | None = None
+    kind: str,
+    tables: Mapping[str, Table],
+    where: str,
+    fingerprint: str,
+    label_column: str | None = None,
+    *,
+    labels: bool = True,
 ) -> Source:
     """A source from the table of each split; another column of labels makes it another source."""
-    splits = {name: table_split(table, f"{where} ({name})", label_column) for name, table in tables.items()}
-    texts = {name: split.texts for name, split in splits.items() if split.texts is not None}
+    splits = {
+        name: table_split(table, f"{where} ({name})", label_column, labels=labels)
+        for name, table in tables.items()
+    }
     classes = None
+    for name, table in tables.items():
+        classes = classes or class_names(table.schema, splits[name].label)
+    if label_column is not None:
+        fingerprint = hashlib.sha256(f"{fingerprint} {label_column}".encode()).hexdigest()
+    if any(_may_tell_people(split.labels, classes) for split in splits.values()):
+        splits = {name: _as_texts(split) for name, split in splits.items()}
+        fingerprint = hashlib.sha256(f"{fingerprint} as names".encode()).hexdigest()
+    texts = {name: split.texts for name, split in splits.items() if split.texts is not None}
     if texts:
         if len(texts) < sum(split.label is not None for split in splits.values()):
             raise SourceError(
                 f"{where} has labels in words in one split and in numbers in another: use one of them"
             )
-        labels, classes = numbered([text for part in texts.values() for text in part])
-        parts = np.split(labels, np.cumsum([len(part) for part in texts.values()])[:-1])
+        numbers, named = numbered([text for part in texts.values() for text in part])
+        parts = np.split(numbers, np.cumsum([len(part) for part in texts.values()])[:-1])
         for name, part in zip(texts, parts, strict=True):
             splits[name] = replace(splits[name], labels=part, texts=None)
-    for name, table in tables.items():
-        classes = classes or class_names(table.schema, splits[name].label)
-    if label_column is not None:
-        fingerprint = hashlib.sha256(f"{fingerprint} {label_column}".encode()).hexdigest()
+        classes = named or classes
     return Source(kind, splits, classes, fingerprint, decodes=True)
 
 
-def table_split(table: Table, where: str, label_column: str | None = None) -> TableSplit:
+def table_split(
+    table: Table, where: str, label_column: str | None = None, *, labels: bool = True
+) -> TableSplit:
     """A split from a table, with its image and label columns found by type and name."""
     image = _image_column(table.schema, where)
     if label_column is None:
@@ -138,8 +153,8 @@ def table_split(table: Table, where: str, label_column: str | None = None) -> Ta
     else:
         others = listed(name for name in table.column_names if name != image)
         raise SourceError(f"{where} has no column '{shown(label_column)}': it has {others}")
-    if label is None:
-        return TableSplit(table, image, None, None, where)
+    if label is None or not labels:
+        return TableSplit(table, image, label, None, where)
     kind = table.schema.field(label).type
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
     if not (is_text or pa.types.is_integer(kind)) or table[label].null_count:
@@ -154,6 +169,21 @@ def table_split(table: Table, where: str, label_column: str | None = None) -> Ta
     if "" in texts:
         raise SourceError(f"{where}: row {texts.index('')} has an empty '{shown(label)}': fill it in")
     return TableSplit(table, image, label, None, where, tuple(texts))
+
+
+def _may_tell_people(labels: Labels | None, classes: Sequence[str] | None) -> bool:
+    """Whether one has five digits or more, as a patient's number or a day has, and numbers no class."""
+    if labels is None:
+        return False
+    most = max(MOST_NUMBERED, len(classes or ()) - 1)
+    return bool(((labels > most) | (labels < -MOST_NUMBERED)).any())
+
+
+def _as_texts(split: TableSplit) -> TableSplit:
+    """The same split with its numbers as words: then they are classes by name."""
+    if split.label is None or split.labels is None:
+        return split
+    return replace(split, labels=None, texts=tuple(map(str, split.table[split.label].to_pylist())))
 
 
 def class_names(schema: pa.Schema, label: str | None) -> tuple[str, ...] | None:
