@@ -68,11 +68,12 @@ def new_folder(path: Path, instead_of: Sequence[str] = ()) -> Iterator[Path]:
 def put_aside(path: Path) -> Iterator[None]:
     """Take a folder away while another one takes its place; it comes back if that fails."""
     aside = _temporary(path)
-    path.rename(aside)
     try:
+        path.rename(aside)
         yield
     except BaseException:
-        aside.rename(path)
+        with suppress(OSError):  # it was not taken away yet, or the other one has its place
+            aside.rename(path)
         raise
     shutil.rmtree(aside, ignore_errors=True)
 
