@@ -21,6 +21,7 @@ the error carries it as `advice`: Python shows `resize="crop"`, and the command 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 Advice = Mapping[str, str | bool | tuple[str, ...] | None]
 """Parameters that would help, each with a value, several to choose from, or None for the user's own."""
@@ -39,6 +40,9 @@ class MoleError(Exception):
         self.advice = dict(advice or {})
         super().__init__(message)
 
+    def __reduce__(self) -> tuple[Any, ...]:  # whatever a subclass takes: other processes raise them here
+        return _again, (type(self), self.args), self.__dict__
+
     def __str__(self) -> str:
         return with_advice(self.message, [_in_python(*hint) for hint in self.advice.items()])
 
@@ -51,6 +55,10 @@ class MoleError(Exception):
         """
         text = str(self).rstrip(".")
         return f"{text[:1].upper()}{text[1:]}."
+
+
+def _again(cls: type[MoleError], arguments: tuple[Any, ...]) -> MoleError:
+    return cls.__new__(cls, *arguments)
 
 
 def with_advice(message: str, hints: Sequence[str]) -> str:

@@ -90,6 +90,17 @@ def test_before_the_first_epoch(place, event):
     assert files_in(place) == before
 
 
+def test_after_the_last_epoch_only_scores_are_missing(place, tmp_path):
+    (tmp_path / "new").mkdir()
+    arguments = ["train", place / "delivery", "--epochs", 1, "--out", "new/result", "--quiet"]
+    done = interrupted_at("os.remove", "new/result.unfinished", *arguments, cwd=tmp_path)
+    said = (
+        "mole: interrupted: new/result is complete, and only scores are missing: mole evaluate has them\n"
+    )
+    assert done == Done(130, "", said)
+    assert mole.torch.load_checkpoint(tmp_path / "new" / "result").facts.classes == 10
+
+
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 def test_training_goes_on_after_the_last_finished_epoch(place, undisturbed, tmp_path, sent):
     arguments = ["train", place / "delivery", *COURSE]

@@ -11,6 +11,7 @@ from PIL import Image
 
 import mole
 from command import files_in
+from deliveries import contents
 from mole.errors import DeliveryError, FileError, ParameterError
 from mole.provider.deliver import deliver
 from mole.provider.image_names import ImageNames, Originals
@@ -18,6 +19,7 @@ from mole.provider.recover import largest_error, recover
 from mole.provider.recovered_files import image_table, named, save_images, save_table
 from mole.provider.recovered_forms import check_folder_free, check_form, form_of
 from mole.sources.opening import open_source
+from mole.storage import atomic
 from source_files import save_image
 
 SHAPE = (3, 4, 4)
@@ -201,6 +203,43 @@ def test_what_is_there_is_not_lost(tmp_path):
     for path in (tmp_path / "link", out / "letter.txt"):
         with pytest.raises(FileError, match="is not a folder"):
             check_folder_free(path, force=True)
+
+
+@pytest.mark.parametrize("where", ["a file", "the old one", "the new one"])
+def test_an_interruption_loses_no_older_images(tmp_path, monkeypatch, where):
+    arrays = {"x_train": np.zeros((2, 1, 2, 2), np.uint8)}
+    names, out = ImageNames(["train"], arrays), tmp_path / "back"
+    save_images(arrays, names, out)
+    (out / "5.png").write_bytes(b"older")
+    before, rename, flush, done = contents(out), Path.rename, atomic._flush, []
+
+    def interrupt(what):
+        if what == where and not done:
+            done.append(what)
+            raise KeyboardInterrupt
+
+    def renamed(self, target):
+        interrupt("the new one" if target == out else "")
+        rename(self, target)
+        interrupt("the old one" if self == out else "")
+
+    monkeypatch.setattr(Path, "rename", renamed)
+    monkeypatch.setattr(atomic, "_flush", lambda file: interrupt("a file") or flush(file))
+    with pytest.raises(KeyboardInterrupt):
+        save_images(arrays, names, out, force=True)
+    assert contents(out) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["back"]
+
+
+def test_what_arrives_meanwhile_stays(tmp_path, monkeypatch):
+    arrays = {"x_train": np.zeros((2, 1, 2, 2), np.uint8)}
+    names, out = ImageNames(["train"], arrays), tmp_path / "back"
+    save_images(arrays, names, out)
+    flush = atomic._flush
+    monkeypatch.setattr(atomic, "_flush", lambda file: (out / "letter.txt").write_text("!") and flush(file))
+    with pytest.raises(FileError, match="holds more than PNG files"):
+        save_images(arrays, names, out, force=True)
+    assert files_in(tmp_path) == {"back", "back/0.png", "back/1.png", "back/letter.txt"}
 
 
 def test_a_failure_leaves_nothing(tmp_path):

@@ -169,6 +169,16 @@ def test_what_was_put_aside_comes_back_when_the_new_one_fails(audit, stop):
     assert (names_in(audit.parent), names_in(audit)) == (["audit"], ["page.html", "summary.html"])
 
 
+def test_what_was_put_aside_does_not_come_back_over_the_new_one(audit):
+    def arrive(_):
+        audit.mkdir()
+        (audit / "new.html").write_text("new")
+
+    with pytest.raises(Interrupted):
+        stopped(put_aside(audit), Interrupted, arrive)
+    assert names_in(audit) == ["new.html"]
+
+
 def test_what_killed_runs_left_is_cleared_and_nothing_else(tmp_path):
     for name in (".a [1].1f2e3d4c.part", ".ab.1f2e3d4c.part", "a [1].part", ".a [1]", ".a 1.12.part"):
         (tmp_path / name).write_bytes(b"")

@@ -72,6 +72,19 @@ def test_a_folder_made_for_nothing_is_removed(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["there"]
 
 
+def test_the_lock_of_a_folder_that_took_the_place_stays(tmp_path):
+    folder = tmp_path / "delivery"
+    with LocalStore(folder).locked():
+        folder.rename(tmp_path / "old")
+        other = LocalStore(folder).locked()
+        other.__enter__()
+    with pytest.raises(DeliveryError, match="is being written"):
+        LocalStore(folder).locked().__enter__()
+    other.__exit__(None, None, None)
+    with LocalStore(folder).locked():
+        pass
+
+
 def test_a_killed_process_of_this_machine_leaves_nothing_stuck(tmp_path):
     folder = tmp_path / "delivery"
     with subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE) as process:

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -9,6 +10,7 @@ from torch import nn
 import mole
 from glyphs import CLASSES, FACTS, SHAPE, make_key, network
 from mole.errors import FileError, ParameterError
+from mole.storage.checked import load_checked, save_checked
 from mole.torch import (
     CheckpointFacts,
     attach,
@@ -66,6 +68,17 @@ def test_a_checkpoint_of_somebodys_own_network(setting, tmp_path):
     assert torch.equal(load_checkpoint(path, factory).model(samples), model(samples))
     with pytest.raises(FileError, match=r"own\.safetensors does not hold a usable network"):
         load_checkpoint(path, network())
+
+
+@pytest.mark.parametrize("key_id", [np.array(1 << 62), np.array(5, np.uint8), np.arange(16)])
+def test_a_fingerprint_is_never_taken_for_a_length(trained, tmp_path, key_id):
+    path = tmp_path / "model.safetensors"
+    save_checkpoint(path, trained[0], FACTS)
+    state, metadata = load_checked(path)
+    (name,) = (name for name in state if name.endswith(".key_id"))
+    save_checked(path, {**state, name: key_id}, metadata)
+    with pytest.raises(FileError, match=r"does not hold a usable network: its key_id is"):
+        load_checkpoint(path)
 
 
 def test_files_that_are_no_checkpoints(setting, trained, tmp_path):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 
@@ -194,6 +195,37 @@ def test_the_test_split_is_scored_once_at_the_end(place, tmp_path, monkeypatch):
     model = load_checkpoint(out).model
     assert scores == {"test": evaluate(model, MorphedDataset(place.three, "test"))}
     assert history[-1].validation == evaluate(model, MorphedDataset(place.three, "val"))
+
+
+@pytest.mark.parametrize("damage", ["labels", "shard"])
+def test_a_split_that_cannot_be_scored_costs_no_training(place, tmp_path, damage):
+    data = dict(np.load(f"{place.three}.npz"))
+    if damage == "labels":
+        data["y_test"] = np.full_like(data["y_test"], -1)  # as many a competition has them
+    np.savez(tmp_path / "d.npz", **data)
+    first = export_first_layer(network(), SHAPE, mean=0.5, std=0.25)
+    store = open_store(str(tmp_path / "d"))
+    deliver(open_source(str(tmp_path / "d.npz")), first, make_key(), store)
+    if damage == "shard":
+        spoil(next((tmp_path / "d" / "data").glob("test-*")))
+    out, scores = tmp_path / "model.safetensors", {}
+    with pytest.warns(
+        MoleWarning, match=r"model\.safetensors is complete, but split 'test' cannot be scored"
+    ):
+        history = train_on(tmp_path / "d", out=out, on_score=scores.__setitem__, **SHORT)
+    assert scores == {}
+    found = evaluate(load_checkpoint(out).model, MorphedDataset(tmp_path / "d", "val"))
+    assert [epoch.validation for epoch in history] == [found]
+    assert sorted(path.name for path in tmp_path.glob("model*")) == [out.name]
+
+
+def spoil(shard):
+    """Make the samples of a shard unreadable, and leave its other columns alone."""
+    chunk = pq.ParquetFile(shard).metadata.row_group(0)
+    images = next(c for c in map(chunk.column, range(chunk.num_columns)) if "image" in c.path_in_schema)
+    content = bytearray(shard.read_bytes())
+    content[images.data_page_offset : images.data_page_offset + 40] = b"\xff" * 40
+    shard.write_bytes(content)
 
 
 def test_weight_decay_draws_weights_towards_zero(place, tmp_path):

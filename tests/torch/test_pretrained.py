@@ -199,6 +199,27 @@ def test_what_cannot_be_loaded_is_a_sentence(delivery, of_another_key, saved, tm
         load_pretrained(cls, tmp_path / "changed", delivery)
 
 
+@pytest.mark.parametrize(
+    "key_id",
+    [
+        torch.tensor(1 << 62),
+        torch.tensor(5, dtype=torch.uint8),
+        torch.arange(16),
+        torch.zeros(17, dtype=torch.uint8),
+        torch.zeros((16, 16), dtype=torch.uint8),
+    ],
+)
+def test_a_fingerprint_is_never_taken_for_a_length(delivery, saved, tmp_path, key_id):
+    model, folder = saved
+
+    def change(tensors):
+        (name,) = (name for name in tensors if name.endswith(".key_id"))
+        tensors[name] = key_id
+
+    with pytest.raises(FileError, match=r"model\.safetensors is damaged: its key_id is .* of shape"):
+        load_pretrained(type(model), changed(folder, tmp_path, change), delivery)
+
+
 def test_what_cannot_be_saved_is_a_sentence(saved, delivery, tmp_path):
     model, folder = saved
     before = sorted(folder.iterdir())

@@ -148,6 +148,35 @@ def test_one_row_is_one_sample(folder):
         assert np.array_equal(mole.decode(one, folder), expected)
 
 
+@pytest.fixture(scope="module")
+def signals(tmp_path_factory):
+    """A delivery of signals with one channel, whose shape is that of a table with one row."""
+    place, shape = tmp_path_factory.mktemp("signals"), (1, 16)
+    rng = np.random.default_rng(0)
+    np.savez(place / "d.npz", x_train=rng.random((5, *shape)).astype(np.float32), y_train=range(5))
+    weight = rng.normal(size=(4, 1, 3)).astype(np.float32)
+    layer = mole.FirstLayer.conv(weight, None, input_shape=shape, padding=1)
+    key = mole.MorphKey.generate(shape)
+    mole.deliver(place / "d.npz", layer, key, place / "d", allow_copying_layer=True)
+    return place / "d"
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_a_table_of_one_row_is_still_a_table(signals, count):
+    table = pq.read_table(signals / "data").slice(0, count)
+    expected = by_torch(signals)[:count]
+    frame = polars.from_arrow(table.select(["image"]))
+    flat = np.asarray(table["image"].to_pylist(), np.float32).reshape(count, 16)
+    batch = loaded(signals)[:count]
+    forms = [table, table["image"], frame, frame["image"], frame.to_pandas(), flat, batch]
+    for rows in forms if count else forms[:4]:
+        found = mole.decode(rows, signals)
+        assert found.shape == (count, 1, 16)
+        assert np.array_equal(found, expected)
+    if count:
+        assert np.array_equal(mole.decode(loaded(signals)[0], signals), expected[0])
+
+
 def test_who_asks_for_images_of_8_bits_is_not_given_wrong_ones(folder):
     is_int8 = Delivery.open(folder).manifest.dtype == "int8"
     readers = {

@@ -76,8 +76,9 @@ def train(
     """
     check_output(out, force=force or is_checkpoint(out))  # a training of fewer epochs can go on
     scores: dict[str, Evaluation] = {}
+    before = _stamp(out)
     with (
-        when_interrupted(lambda: _what_is_left(out)),
+        when_interrupted(lambda: _what_is_left(out, before)),
         warnings_said(quiet=quiet),
         progress_bar("Training", quiet=quiet) as progress,
     ):
@@ -129,7 +130,17 @@ def _best(history: "tuple[Epoch, ...]", *, as_json: bool) -> dict[str, Any]:
     }
 
 
-def _what_is_left(out: Path) -> str:
+def _stamp(file: Path) -> tuple[int, int] | None:
+    """What tells a file from one that took its place; None where there is none."""
+    if not file.exists():
+        return None
+    facts = file.stat()
+    return facts.st_ino, facts.st_mtime_ns
+
+
+def _what_is_left(out: Path, before: tuple[int, int] | None) -> str:
+    if _stamp(out) != before:
+        return f"{out} is complete, and only scores are missing: mole evaluate has them"
     kept = resume_path(out)
     if kept.exists():
         return f"all finished epochs are kept in {kept}; call again to resume"

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mole.errors import FileError, LayerFileError, MoleError
 from mole.foreign_text import shown
 from mole.limits import MAX_CLASSES
@@ -16,6 +18,7 @@ from mole.storage.typed_json import Fields, FormatError, is_number, is_text, is_
 CHECKPOINT, VERSION = "mole-checkpoint", "1"
 FORM = {"format": CHECKPOINT, "version": VERSION}
 AUGMENTED = "augmented"  # how the augmented layer is described, beside the facts
+KEY_BYTES = 16  # of a fingerprint
 TRAINING = "training"  # missing in files of networks that were trained otherwise, or before version 0.6
 
 
@@ -155,3 +158,18 @@ def _description(fields: Fields) -> dict[str, Any]:
         "kappa": fields.whole("kappa"),
         "layout": fields.text("layout"),
     }
+
+
+def key_of(key_id: Array) -> str:
+    """The fingerprint of a key, from the tensor that holds it in a file of weights.
+
+    >>> key_of(np.arange(16, dtype=np.uint8))
+    '000102030405060708090a0b0c0d0e0f'
+
+    Raises:
+        LayerFileError: if it holds something else; a single number would be taken for a length.
+    """
+    if key_id.dtype != np.uint8 or key_id.shape != (KEY_BYTES,):
+        found = f"{key_id.dtype} of shape {key_id.shape}"
+        raise LayerFileError(f"its key_id is {found}, and a fingerprint is uint8 of ({KEY_BYTES},)")
+    return key_id.tobytes().hex()

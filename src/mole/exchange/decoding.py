@@ -34,7 +34,8 @@ def decode(rows: Any, delivery: str | PathLike[str] | Delivery) -> Array:
     Args:
         rows: a table, batch or column of pyarrow; a frame or series of polars or pandas; a data set, batch
             or row of Hugging Face's `datasets`; or an array of stored values, (rows, elements) or
-            (rows, *shape). A single row gives a single sample.
+            (rows, *shape). A single row gives a single sample; a table, a column or an array of
+            (1, elements) is never a single row, but one of several that happens to be alone.
         delivery: the delivery that they are from, opened, or its folder or URL. It is opened anew for each
             call unless it is open already.
 
@@ -44,8 +45,10 @@ def decode(rows: Any, delivery: str | PathLike[str] | Delivery) -> Array:
     opened = Delivery.open(delivery)
     manifest = opened.manifest
     values = _checked(_values(rows, manifest), manifest)
-    is_one = values.ndim == 1 or (values.shape == manifest.input_shape and values.ndim > 1)
-    samples = opened.encoding.decode(values.reshape(-1, element_count(manifest.input_shape)))
+    elements = element_count(manifest.input_shape)
+    is_table = values.ndim == 2 and values.shape[1] == elements  # a signal may be (1, elements), too
+    is_one = not is_table and values.shape in (manifest.input_shape, (elements,))
+    samples = opened.encoding.decode(values.reshape(-1, elements))
     return samples.reshape(manifest.input_shape if is_one else (-1, *manifest.input_shape))
 
 

@@ -4,7 +4,7 @@
     made.delivery.manifest.rows, made.skipped
 
 Whatever can be told without the key is told first, all that is wrong with the data at once. Work that was
-interrupted goes on where it stood (`mole.provider.place`).
+interrupted goes on where it stood (`mole.provider.place`, `mole.provider.replacing`).
 """
 
 import os
@@ -26,19 +26,12 @@ from mole.provider.copying import refuse_copying
 from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
-from mole.provider.place import (
-    alone_in,
-    claim,
-    give_up_if_nothing_is_lost,
-    put_in_place,
-    refuse_taken,
-    store_for,
-)
+from mole.provider.place import claim, give_up_if_nothing_is_lost, refuse_taken
 from mole.provider.plan import Plan, kept_types
 from mole.provider.ray_engine import RayEngine, check_ray
 from mole.provider.remarks import ask_ledger, warn_of_clipping, warn_of_source
+from mole.provider.replacing import alone_at, put_in_place
 from mole.provider.row_numbers import RowNumbers
-from mole.provider.sealing import delivery_store
 from mole.provider.shard_maker import why_left_out
 from mole.scheme.augmented import LayerDtype, refuse_too_large
 from mole.scheme.first_layer import FirstLayer
@@ -190,8 +183,8 @@ def deliver(
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
     warn_of_source(opened)
-    store, replaced = store_for(out, plan, key, replace=replace)
-    with alone_in(store, plan.delivery_id):
+    with alone_at(out, plan, key, replace=replace) as (place, replaced):
+        store = place
         is_finished = claim(store, plan)
         try:
             maker = DeliveryMaker(plan, opened, key, store)
@@ -202,9 +195,8 @@ def deliver(
         except BaseException:
             give_up_if_nothing_is_lost(store)
             raise
-    if replaced is not None:
-        put_in_place(replaced)
-        store = delivery_store(replaced, plan.recipients, key)
+        if replaced is not None:
+            store = put_in_place(replaced, plan, key)
     for failure in ledger.record(manifest, [bad.name for bad in skipped]):
         warnings.warn(failure, MoleWarning, stacklevel=2)
     warn_of_clipping(manifest)

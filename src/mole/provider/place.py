@@ -7,9 +7,8 @@ that it resumes only as what it began as, and its parts, so that a refusal can s
 import json
 import os
 import re
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,9 @@ from mole.exchange.manifest import Manifest
 from mole.exchange.probes import NAME as PROBES
 from mole.exchange.shards import SCALES
 from mole.exchange.signatures import SIGNATURE
-from mole.foreign_text import shown
 from mole.limits import MAX_JSON_BYTES
-from mole.provider.keys import MorphKey
 from mole.provider.plan import Plan
-from mole.provider.sealing import delivery_store
 from mole.quantities import counted, joined, size_text
-from mole.storage.atomic import reason_of
 from mole.storage.sealed import SUFFIX, SealedStore
 from mole.storage.stores import LocalStore, Store, open_store, read_at_most
 from mole.storage.typed_json import FormatError, parse_json
@@ -44,18 +39,6 @@ KEYED = "data"  # a digest under the key: another key gives another one of the s
 UNKNOWN = "another key, first layer, data or option"
 OWN = {MANIFEST, SIGNATURE, UNFINISHED, AUGMENTED, SCALES, PROBES, CARD}
 SHARD = re.compile(r"data/.+-\d{5,}-of-\d{5,}\.parquet")
-
-
-@contextmanager
-def alone_in(store: Store, delivery_id: str) -> Iterator[None]:
-    """Keep others from writing there; no matter who does where this very delivery lies finished."""
-    with ExitStack() as work:
-        try:
-            work.enter_context(store.locked())
-        except DeliveryError:
-            if MANIFEST not in store.names() or Manifest.read(store).delivery_id != delivery_id:
-                raise
-        yield
 
 
 def claim(store: Store, plan: Plan) -> bool:
@@ -140,62 +123,7 @@ def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(differ))
 
 
-def clear(store: Store) -> None:
-    """Remove a delivery from a place, the manifest first; never anything else."""
-    check_replaceable(store)
-    for name in sorted(store.names(), key=lambda name: not name.startswith(MANIFEST)):
-        store.remove(name)
-
-
-def check_replaceable(store: Store) -> None:
-    """Refuse to replace anything but a delivery.
-
-    Raises:
-        DeliveryError: if something lies there that is not of a delivery.
-    """
-    names = store.names()
-    plain = {name.removesuffix(SUFFIX) for name in names}
-    others = [name for name in sorted(plain) if name not in OWN and not SHARD.fullmatch(name)]
-    if others or not plain & {MANIFEST, UNFINISHED}:
-        example = f", such as {shown(others[0])}" if others else ""
-        raise DeliveryError(
-            f"{store.label} holds something that is not a delivery{example}, and only a delivery is ever "
-            "replaced: choose another place"
-        )
-    if MANIFEST in names:
-        Manifest.read(store)  # one that is damaged, or somebody else's, is an error
-
-
-def store_for(
-    out: str | os.PathLike[str] | Store, plan: Plan, key: MorphKey, *, replace: bool
-) -> tuple[Store, Path | None]:
-    """Where a delivery is written, and the folder whose place it takes in the end, if there is one.
-
-    A finished delivery on a disk stays until the new one is complete; from elsewhere it is removed now.
-    """
-    try:
-        store = delivery_store(out, plan.recipients, key)
-        if not replace or not _is_another(store, plan):
-            return store, None
-    except DeliveryError:
-        if not replace:
-            raise
-    there = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
-    check_replaceable(there)
-    is_finished = bool(there.names() & {MANIFEST, MANIFEST + SUFFIX})
-    if isinstance(there, LocalStore) and is_finished:
-        grown = LocalStore(beside(there.folder))
-        with suppress(DeliveryError):
-            if not _is_another(store := delivery_store(grown, plan.recipients, key), plan):
-                return store, there.folder
-        clear(grown)
-        return delivery_store(grown, plan.recipients, key), there.folder
-    with there.locked():
-        clear(there)
-    return delivery_store(there, plan.recipients, key), None
-
-
-def _is_another(store: Store, plan: Plan) -> bool:
+def holds_another(store: Store, plan: Plan) -> bool:
     """Whether something else than this delivery lies there."""
     names = store.names()
     if MANIFEST in names:
@@ -206,23 +134,6 @@ def _is_another(store: Store, plan: Plan) -> bool:
 def beside(folder: Path) -> Path:
     """Where a delivery grows that is to take the place of another one."""
     return folder.with_name(f".{folder.name}.new")
-
-
-def put_in_place(folder: Path) -> None:
-    """Let a finished delivery take the place of the one beside which it grew."""
-    old = folder.with_name(f".{folder.name}.old")
-    with LocalStore(folder).locked():
-        try:
-            shutil.rmtree(old, ignore_errors=True)
-            folder.rename(old)
-            try:
-                beside(folder).rename(folder)
-            except OSError:
-                old.rename(folder)
-                raise
-        except OSError as error:
-            raise DeliveryError(f"{folder} cannot be replaced: {reason_of(error)}") from None
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def give_up_if_nothing_is_lost(store: Store) -> None:

@@ -7,7 +7,6 @@
 It shows people's images: only its owner can read it, and it appears complete or not at all.
 """
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -49,23 +48,27 @@ def image_table(arrays: Arrays, splits: Sequence[str], classes: Sequence[str] | 
 def save_images(arrays: Arrays, names: ImageNames, path: Path, *, force: bool = False) -> int:
     """Write recovered images as a folder of PNG files; how many.
 
+    Those that it replaces stay until all of the new ones are there.
+
     Raises:
         DeliveryError: if it cannot be written.
         FileError: if something would be lost.
     """
-    check_folder_free(path, force=force)
+
+    def is_free() -> bool:
+        check_folder_free(path, force=force)
+        return True
+
+    is_free()
     written = 0
     try:
-        with new_folder(path) as temporary:
+        with new_folder(path, may_replace=is_free) as temporary:  # asked again: the work takes a while
             for split in names.splits:
                 for image, place in zip(arrays[f"x_{split}"], names.of(split), strict=True):
                     file = temporary / place
                     file.parent.mkdir(parents=True, exist_ok=True)
                     _picture(image).save(file)
                     written += 1
-            if path.exists():
-                check_folder_free(path, force=force)  # as it is now: the work took a while
-                shutil.rmtree(path)
     except OSError as error:
         raise DeliveryError(f"{path} cannot be written: {reason_of(error)}") from None
     return written

@@ -11,7 +11,7 @@ import glob
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -39,11 +39,14 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def new_folder(path: Path, instead_of: Sequence[str] = ()) -> Iterator[Path]:
+def new_folder(
+    path: Path, instead_of: Sequence[str] = (), *, may_replace: Callable[[], bool] = lambda: False
+) -> Iterator[Path]:
     """A temporary folder that becomes `path` when all went well; only its owner can read what is in it.
 
     A folder that is there already, and not empty, is never touched: an `OSError` then. Only files of the
-    names in `instead_of` make way, once all else is done, and never a folder that has others too.
+    names in `instead_of` make way, once all else is done, and never a folder that has others too; or else
+    a folder of which `may_replace` says so, which is asked at that moment.
     """
     clear_stale(path)
     temporary = _temporary(path)
@@ -54,7 +57,8 @@ def new_folder(path: Path, instead_of: Sequence[str] = ()) -> Iterator[Path]:
             entry.chmod(entry.stat().st_mode & 0o700)  # so that a copy elsewhere is private too
             if entry.is_file():
                 _flush(entry)
-        if instead_of and path.is_dir() and {entry.name for entry in path.iterdir()} <= {*instead_of}:
+        names = {entry.name for entry in path.iterdir()} if path.is_dir() else None
+        if names is not None and ((instead_of and names <= {*instead_of}) or may_replace()):
             with put_aside(path):
                 temporary.rename(path)
         else:
@@ -68,11 +72,12 @@ def new_folder(path: Path, instead_of: Sequence[str] = ()) -> Iterator[Path]:
 def put_aside(path: Path) -> Iterator[None]:
     """Take a folder away while another one takes its place; it comes back if that fails."""
     aside = _temporary(path)
-    path.rename(aside)
     try:
+        path.rename(aside)
         yield
     except BaseException:
-        aside.rename(path)
+        with suppress(OSError):  # it was not taken away yet, or the other one has its place
+            aside.rename(path)
         raise
     shutil.rmtree(aside, ignore_errors=True)
 

@@ -141,7 +141,8 @@ def folder_lock(folder: Path, label: str) -> Iterator[None]:
             yield
     finally:
         if descriptor is not None:
-            path.unlink(missing_ok=True)
+            if _is_still_there(path, descriptor):  # else the folder was moved, and the file is another's
+                path.unlink(missing_ok=True)
             os.close(descriptor)
         if is_new:
             with suppress(OSError):  # something lies there

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from mole.errors import FileError, MoleError, ParameterError
-from mole.exchange.checkpoint_files import CheckpointFacts, checkpoint_metadata, read_checkpoint
+from mole.exchange.checkpoint_files import CheckpointFacts, checkpoint_metadata, key_of, read_checkpoint
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.shapes import Array, check_shape
 from mole.storage.checked import save_checked
@@ -127,7 +127,7 @@ def _layer(
         output_shape=check_shape(description["output_shape"]),
         kappa=int(description["kappa"]),
         layout=description["layout"],
-        key_fingerprint=bytes(state[f"{name}.key_id"].tolist()).hex(),
+        key_fingerprint=key_of(state[f"{name}.key_id"]),
     )
 
 

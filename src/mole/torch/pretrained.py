@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from mole.errors import FileError, ParameterError
+from mole.errors import FileError, LayerFileError, ParameterError
+from mole.exchange.checkpoint_files import key_of
 from mole.exchange.delivery import AUGMENTED, Delivery
 from mole.exchange.layer_files import load_augmented_layer, save
 from mole.foreign_text import shown
@@ -148,8 +149,8 @@ def _key_of(place: Path) -> str:
             with safe_open(path, framework="np") as file:
                 for name in file.keys():  # noqa: SIM118  (it is not a dictionary)
                     if name.endswith(KEY_ID):
-                        return bytes(file.get_tensor(name).tolist()).hex()
-        except (OSError, SafetensorError, ValueError, TypeError) as error:
+                        return key_of(file.get_tensor(name))
+        except (OSError, SafetensorError, ValueError, TypeError, LayerFileError) as error:
             raise FileError(f"{path} is damaged: {shown(error, 200)}") from None
     raise FileError(f"{place} holds no model with an augmented layer: load it with its own from_pretrained")
 

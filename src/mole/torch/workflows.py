@@ -1,14 +1,16 @@
 """A whole training in one call: from a delivery to a checkpoint."""
 
 import hashlib
+import warnings
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from mole.errors import FileError
+from mole.errors import FileError, MoleError, MoleWarning
 from mole.exchange.checkpoint_files import CheckpointFacts, resume_path
 from mole.exchange.delivery import Delivery
+from mole.foreign_text import shown
 from mole.progress import Progress, no_progress
 from mole.storage.atomic import reason_of
 from mole.storage.identities import Identity
@@ -46,10 +48,11 @@ def train_on(
         train_on("delivery", network="small_resnet", epochs=10, out="model.safetensors")
 
     It learns from the split 'train', or else the first. After each epoch it is scored on 'val' or
-    'validation', if there is one; on all others, 'test' above all, only once, at the end. The state
-    after each epoch is kept in `<out>.unfinished`; after an interruption, the same call resumes there.
-    Where `out` holds a finished training that had fewer epochs and was the same otherwise, the others are
-    added to it: the learning rate rises and falls once more, and the checkpoint is replaced at the end.
+    'validation', if there is one; on all others, 'test' above all, only once, at the end, when the
+    checkpoint is written. The state after each epoch is kept in `<out>.unfinished`; after an interruption,
+    the same call resumes there. Where `out` holds a finished training that had fewer epochs and was the
+    same otherwise, the others are added to it: the learning rate rises and falls once more, and the
+    checkpoint is replaced at the end.
 
     Args:
         delivery: an opened delivery, or its folder or URL.
@@ -73,6 +76,9 @@ def train_on(
     Returns:
         Every epoch, those before an interruption included; where epochs are added to a finished training,
         the added ones.
+
+    Warns:
+        MoleWarning: if a split cannot be scored at the end: the checkpoint is complete all the same.
 
     Raises:
         DeliveryError: if it is not a delivery, or has no labels or no augmented layer.
@@ -98,13 +104,20 @@ def train_on(
         weight_decay=weight_decay, seed=seed, device=device, finished=finished, validation=splits.watched,
         resume_file=resume_file, progress=progress, on_resume=on_resume, on_epoch=on_epoch,
     )  # fmt: skip
-    scores = [(other.split, loss_and_accuracy(model, other)) for other in splits.others]
     names = splits.learning.classes
     facts = CheckpointFacts(network, splits.learning.input_shape, splits.classes, names, training=training)
     save_checkpoint(out, model.cpu(), facts)
     resume_file.remove()
-    for split, score in scores:
-        on_score(split, score)
+    for other in splits.others:
+        try:
+            score = loss_and_accuracy(model, other, device=device)
+        except MoleError as error:
+            warnings.warn(
+                f"{out} is complete, but split '{shown(other.split)}' cannot be scored: {error}",
+                MoleWarning, stacklevel=2,
+            )  # fmt: skip
+        else:
+            on_score(other.split, score)
     return history
 
 
