@@ -1,7 +1,8 @@
 """`mole audit`: attack a delivery, or a setting, and write down what it hides and what it does not."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -21,6 +22,9 @@ from mole.provider.keys import MorphKey
 from mole.provider.sealing import look_at, opened_with
 from mole.scheme.morphing import CORE_KINDS, CoreKind
 from mole.sources.opening import open_source
+
+if TYPE_CHECKING:  # an extra
+    from mole.audit.report import Verdict
 
 FailOn = Literal["broken", "leaks"]
 REACHED, NOT_TESTED = 3, 4  # exit codes of --fail-on
@@ -172,22 +176,25 @@ def audit(
             **({"summary": str(page.with_name("summary.html"))} if summary else {}),
             "headline": report.headline,
             "verdicts": {verdict.attacker.value: verdict.level.value for verdict in report.verdicts},
+            "not tested in full": [
+                verdict.attacker.value for verdict in report.verdicts if not verdict.fully_tested
+            ],
             "attacks": {found.attack.name: found.status.value for found in report.attacks},
         },
         as_json=as_json,
     )
     if fail_on is not None:
-        _fail_on(fail_on, {verdict.attacker.label: verdict.level.value for verdict in report.verdicts})
+        _fail_on(fail_on, report.verdicts)
 
 
-def _fail_on(worst: FailOn, levels: dict[str, str]) -> None:
+def _fail_on(worst: FailOn, verdicts: Sequence["Verdict"]) -> None:
     """End with a code that tells whether an attacker came that far, or whether nobody knows."""
     severe = get_args(FailOn)[: get_args(FailOn).index(worst) + 1]
-    reached = [who for who, level in levels.items() if level in severe]
+    reached = [verdict.attacker.label for verdict in verdicts if verdict.level.value in severe]
     if reached:
         complain(f"--fail-on {worst}: reached by {', '.join(reached)}")
         raise typer.Exit(REACHED)
-    untested = [who for who, level in levels.items() if level == "not tested"]
+    untested = [verdict.attacker.label for verdict in verdicts if not verdict.fully_tested]
     if untested:
         complain(f"--fail-on {worst}: not known, because {', '.join(untested)} could not be tested in full")
         raise typer.Exit(NOT_TESTED)
