@@ -12,6 +12,7 @@ from mole.cli.options import (
     JsonOption,
     PassphraseFileOption,
     QuietOption,
+    SkipBadOption,
     choices,
 )
 from mole.cli.terminal import complain, progress_bar, say, show, warnings_said, when_interrupted
@@ -51,6 +52,7 @@ def audit(
         str | None,
         typer.Option(metavar="DELIVERY", help="Another delivery, or requests, under the same key."),
     ] = None,
+    skip_bad: SkipBadOption = False,
     layer: Annotated[Path | None, typer.Option(metavar="FILE", help="The developer's first layer.")] = None,
     kappa: Annotated[
         int | None,
@@ -136,6 +138,8 @@ def audit(
             "--key, --data, --public, --other, --receiver and --summary belong to a delivery: name it, or "
             "leave them out"
         )
+    if skip_bad and public is None:
+        raise CallError("--skip-bad says how --public is read: add it, or leave it out")
     if delivery is not None and any(option is not None for option in (kappa, core, dtype)):
         raise CallError(
             "--kappa, --core and --dtype are for a setting: leave them out, or leave out the delivery"
@@ -157,7 +161,8 @@ def audit(
             found = opened_with(delivery, opened, identity)
             report = run.audit(
                 found, key=opened, layer=first, truth=original, public=public, other=other,
-                identity=identity, by=by, receiver=receiver, budget=budget, seed=seed, progress=progress,
+                skip_bad=skip_bad, identity=identity, by=by, receiver=receiver, budget=budget, seed=seed,
+                progress=progress,
             )  # fmt: skip
         elif layer is not None:
             report = run.audit_setting(
