@@ -2,18 +2,23 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 from mole.cli.named_files import check_folder, secrets_for
 from mole.cli.options import (
+    BitsOption,
     IdentityOption,
     JsonOption,
     PassphraseFileOption,
     QuietOption,
     SkipBadOption,
+    WindowOption,
     choices,
+    parse_bits,
+    parse_window,
+    refuse_for_others,
 )
 from mole.cli.terminal import complain, progress_bar, say, show, warnings_said, when_interrupted
 from mole.cli.wrong_calls import CallError
@@ -22,7 +27,7 @@ from mole.exchange.shards import DTYPES, Dtype
 from mole.provider.keys import MorphKey
 from mole.provider.sealing import look_at, opened_with
 from mole.scheme.morphing import CORE_KINDS, CoreKind
-from mole.sources.opening import open_source
+from mole.sources.opening import open_similar, open_source
 
 if TYPE_CHECKING:  # an extra
     from mole.audit.report import Verdict
@@ -52,6 +57,8 @@ def audit(
         str | None,
         typer.Option(metavar="DELIVERY", help="Another delivery, or requests, under the same key."),
     ] = None,
+    window: WindowOption = None,
+    bits: BitsOption = "8",
     skip_bad: SkipBadOption = False,
     layer: Annotated[Path | None, typer.Option(metavar="FILE", help="The developer's first layer.")] = None,
     kappa: Annotated[
@@ -140,6 +147,10 @@ def audit(
         )
     if skip_bad and public is None:
         raise CallError("--skip-bad says how --public is read: add it, or leave it out")
+    if (window or bits != "8") and data is None and public is None:
+        raise CallError(
+            "--window and --bits say how --data and --public are read: add one, or leave them out"
+        )
     if delivery is not None and any(option is not None for option in (kappa, core, dtype)):
         raise CallError(
             "--kappa, --core and --dtype are for a setting: leave them out, or leave out the delivery"
@@ -155,12 +166,15 @@ def audit(
     ):
         if delivery is not None:
             first = None if layer is None else load_first_layer(layer)
-            original = None if data is None else open_source(data, labels=False)
+            pixels: dict[str, Any] = {"window": parse_window(window), "bits": parse_bits(bits)}
+            original = None if data is None else open_source(data, labels=False, **pixels)
+            similar = None if public is None else open_similar(public, **pixels)
+            refuse_for_others(filter(None, (original, similar)), window, bits)
             look_at(delivery)
             opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity)) if key else None
             found = opened_with(delivery, opened, identity)
             report = run.audit(
-                found, key=opened, layer=first, truth=original, public=public, other=other,
+                found, key=opened, layer=first, truth=original, public=similar, other=other,
                 skip_bad=skip_bad, identity=identity, by=by, receiver=receiver, budget=budget, seed=seed,
                 progress=progress,
             )  # fmt: skip

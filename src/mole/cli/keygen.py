@@ -23,6 +23,7 @@ from mole.cli.options import (
     choices,
     parse_bits,
     parse_window,
+    refuse_for_others,
 )
 from mole.cli.terminal import progress_bar, say, show, warn, warn_of
 from mole.cli.wrong_calls import CallError
@@ -36,7 +37,7 @@ from mole.provider.ledger import keygen_warnings
 from mole.scheme.augmented import refuse_too_large
 from mole.scheme.morphing import CORE_KINDS, CoreKind
 from mole.sources.inspection import inspect
-from mole.sources.opening import open_source
+from mole.sources.opening import open_similar, open_source
 from mole.sources.preparation import Mode, Preparation, Resize
 from mole.sources.source import Source
 
@@ -109,7 +110,9 @@ def keygen(
     warnings = keygen_warnings(out, first.fingerprint)
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
     read: dict[str, Any] = {"labels": False, "window": parse_window(window), "bits": parse_bits(bits)}
-    sources = [open_source(place, **read) for place in learning]
+    sources = [] if data is None else [open_source(data, **read)]
+    sources += [open_similar(place, **read) for place in public or ()]
+    refuse_for_others(sources, window, bits)
     for source in sources:
         _look_at(source, preparation, skip_bad=skip_bad, quiet=quiet)
     passphrase = None if recipient else _new_passphrase(out, passphrase_file)

@@ -16,6 +16,7 @@ from mole.limits import MAX_CLASSES
 from mole.scheme.shapes import Shape, check_shape
 from mole.sources.preparation import MODES, RESIZES, Mode, Resize
 from mole.sources.reading import Bits, Window
+from mole.sources.source import Source
 
 
 def choices(values: Iterable[str]) -> str:
@@ -145,6 +146,12 @@ def parse_bits(text: BitsText) -> Bits:
     16
     """
     return 8 if text == "8" else 16
+
+
+def refuse_for_others(sources: Iterable[Source], window: str | None, bits: BitsText) -> None:
+    """Refuse what is said of DICOM files where none of the sources has any: it would mean nothing."""
+    if (window is not None or bits != "8") and all(source.kind != "DICOM" for source in sources):
+        raise CallError("--window and --bits are for DICOM files, and there are none here: leave them out")
 
 
 def parse_shape(text: str) -> Shape:
