@@ -86,6 +86,9 @@ def test_an_audit_leaves_public_images_out(place, tmp_path):
     refused = call(*audit, "--out", tmp_path / "audit", cwd=place)
     assert (refused.returncode, files_in(tmp_path)) == (1, set())
     assert "images cannot be used, for 2 reasons:" in refused.stderr
+    assert "--resize" not in refused.stderr  # an audit has no such option
+    change = "it is 1x9x9 and the layer takes 1x8x8: bring public images to the size and colours of"
+    assert f"{change} the delivered ones, or leave it out: give --skip-bad\n" in refused.stderr
     done = call(*audit, "--skip-bad", "--budget", 1, "--out", tmp_path / "audit", cwd=place)
     assert done.returncode == 0, done.stderr
     says = f"3 of {GOOD + 3} public images could not be used, and were left out."

@@ -27,6 +27,7 @@ SAME_IMAGES = (
     "what was delivered find more than others do: give other images of the same kind as public."
 )
 LEFT_OUT = "{:,} of {:,} public images could not be used, and were left out."
+CHANGE_IT = ": bring public images to the size and colours of the delivered ones"
 OTHER_KEY = "The other delivery ({}) was made with another key ({}): nothing links its rows with these."
 
 
@@ -38,7 +39,8 @@ def with_public(subject: Subject, manifest: Manifest, public: Source, *, skip_ba
     """
     split, preparation = main_split(public), preparation_of(manifest)
     looked = inspect(replace(public, splits={"public": split}, unread=()), preparation)
-    looked.refuse(skip_bad=skip_bad)
+    problems = tuple(replace(one, first=_to_be_changed(one.first)) for one in looked.problems)
+    replace(looked, problems=problems).refuse(skip_bad=skip_bad)
     count = min(most_rows(manifest.input_shape), len(split))
     chosen = np.linspace(0, len(split) - 1, count).astype(int)
     try:
@@ -52,6 +54,11 @@ def with_public(subject: Subject, manifest: Manifest, public: Source, *, skip_ba
         subject = replace(subject, warnings=(*subject.warnings, left_out))
     labels = None if split.labels is None else np.asarray(split.labels[chosen[places]], np.int64)
     return with_public_images(subject, images, _numbered(labels, public.classes, manifest.classes))
+
+
+def _to_be_changed(bad: BadSampleError) -> BadSampleError:
+    """The same, without the advice to convert an image: an audit does to it what the delivery did."""
+    return BadSampleError(bad.name, f"{bad.reason}{CHANGE_IT}") if bad.advice else bad
 
 
 def with_public_images(subject: Subject, images: Array, labels: Labels | None = None) -> Subject:
