@@ -98,9 +98,24 @@ ResizeOption = Annotated[
 ]
 
 
+def _a_table(value: str | None) -> str | None:
+    """Refuse an option in the place of the table: `--labels` alone was an option once."""
+    if value is not None and value.startswith("-"):
+        raise CallError(
+            f"--labels takes a table of labels, and '{value}' is an option: name the file, or give "
+            "--folder-labels instead for labels made from the folders of DICOM files"
+        )
+    return value
+
+
 LabelsOption = Annotated[
     str | None,
-    typer.Option("--labels", metavar="FILE", help="A table of labels: CSV, TSV, JSON lines or Parquet."),
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="A table of labels: CSV, TSV, JSON lines or Parquet.",
+        callback=_a_table,
+    ),
 ]
 LabelColumnOption = Annotated[
     str | None, typer.Option(metavar="NAME", help="The table's column of labels, if not 'label'.")
