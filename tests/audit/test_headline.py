@@ -35,6 +35,22 @@ def test_the_sentence_follows_from_the_verdicts(levels, words):
     assert told(*levels).startswith("Treat") is (BROKEN in levels or levels[2] == UNKNOWN)
 
 
+def test_leaks_are_no_comfort_where_not_everything_was_tested():
+    """A receiver of whom only the stranger's finding is known may do anything."""
+    known = dict.fromkeys(Attacker, True)
+    for untested in Attacker:
+        verdicts = [
+            Verdict(attacker, LEAKS, "", "", fully_tested=tested)
+            for attacker, tested in (known | {untested: False}).items()
+        ]
+        said = headline(verdicts)
+        assert "not tested in full" in said.lower()
+        is_receiver = untested == Attacker.DEVELOPER
+        assert said.startswith("Treat this delivery like the images until more is known") is is_receiver
+        assert is_receiver or f"Not tested in full: {untested.label}." in said
+    assert "not tested" not in told(LEAKS, LEAKS, LEAKS, LEAKS).lower()
+
+
 def test_what_is_sealed_gives_strangers_nothing_in_the_clear():
     sealed = told(LEAKS, BROKEN, BROKEN, BROKEN, sealed=True)
     assert sealed.endswith("and so could a stranger who got the whole of it in the clear.")

@@ -62,6 +62,17 @@ def test_it_says_what_leaves_and_for_whom():
     assert "<img" not in text
 
 
+def test_who_signs_sees_what_was_not_tested():
+    """Long sentences are cut, and nobody signs for a finding that stands for half of the attacks."""
+    report = made_up_report()
+    first, *others = report.verdicts
+    assert "not tested in full" not in render_summary(report)
+    first = replace(first, sentence=LONG, fully_tested=False)
+    assert "<dt>Leaks, not tested in full</dt>" in render_summary(
+        replace(report, verdicts=(first, *others))
+    )
+
+
 def test_what_nobody_said_is_left_to_be_filled_in():
     bare = made_up_delivery(classes=(), labelled=(), has_layer=False, recipients=0)
     text = render_summary(replace(made_up_report(), receiver="", by="", delivery=bare, warnings=()))

@@ -135,6 +135,36 @@ def test_what_was_not_tried_is_no_comfort():
         assert "public`" not in verdict.sentence
 
 
+def test_what_a_weaker_attacker_finds_does_not_hide_what_was_not_tested():
+    leak = report(Attacker.OUTSIDER, Status.PARTLY, components=(0.9,))
+    missing = [report(attacker, Status.NOT_TRIED) for attacker in list(Attacker)[1:]]
+    outsider, *others = verdicts_of([leak, *missing])
+    assert outsider.fully_tested
+    for verdict in others:
+        assert (verdict.level, verdict.fully_tested) == (Level.LEAKS, False)
+        assert verdict.label == "Leaks, not tested in full"
+        assert verdict.sentence == (
+            f"can do at least the same: {outsider.sentence}; "
+            "what more it can do was not tested: There was no layer"
+        )
+    held = report(Attacker.DEVELOPER, Status.FAILED, reidentified=0.01, among=100, correlation=0.0)
+    for own, is_tested in ([held], True), ([held, missing[1]], False):
+        verdict = verdicts_of([leak, *own])[2]
+        assert (verdict.level, verdict.fully_tested) == (Level.LEAKS, is_tested)
+        assert ("beyond that, no attack we tried recognised" in verdict.sentence) is not is_tested
+
+
+def test_one_leak_does_not_stand_for_attacks_that_were_not_tried():
+    leak = report(Attacker.OUTSIDER, Status.PARTLY, components=(0.9,))
+    rough = report(Attacker.OUTSIDER, Status.PARTLY, reidentified=0.6, among=256, correlation=0.7)
+    broken = report(Attacker.OUTSIDER, Status.SUCCEEDED, reidentified=1.0, among=50, correlation=1.0)
+    for found, is_tested in (leak, False), (rough, False), (broken, True):  # nothing is worse than broken
+        assert verdicts_of([found])[0].fully_tested
+        verdict = verdicts_of([found, report(Attacker.OUTSIDER, Status.NOT_TRIED)])[0]
+        assert verdict.fully_tested is is_tested
+    assert not verdicts_of([])[0].fully_tested
+
+
 def test_the_headline_says_what_to_give_where_there_were_no_public_images():
     bare = Tried(images=500, side=64, labels=False, public=0)
     missing = report(Attacker.OUTSIDER, Status.NOT_TRIED)

@@ -50,7 +50,7 @@ def test_json_keeps_the_order_and_the_words_of_its_format():
         "format", "version", "mole_version", "title", "date", "by", "receiver", "headline", "delivery",
         "subject", "warnings", "verdicts", "attacks", "plots", "costs",
     ]  # fmt: skip
-    assert list(told["verdicts"][0]) == ["attacker", "who", "level", "sentence", "advice"]
+    assert list(told["verdicts"][0]) == ["attacker", "who", "level", "fully_tested", "sentence", "advice"]
     assert list(told["attacks"][0]) == [
         "name", "title", "attacker", "source", "advice", "status", "words", "published", "seconds", "score",
         "facts", "pictures",

@@ -12,6 +12,8 @@ import mole
 from audit_report import made_up_report
 from command import call, files_in
 from deliveries import make_key, make_layer, write_npz
+from mole.attacks.tools.attack import Attacker
+from mole.audit.report import Level, Verdict
 from mole.cli.audit import _fail_on
 from mole.provider.deliver import deliver
 
@@ -77,6 +79,23 @@ def test_what_nobody_could_test_is_no_pass(place, tmp_path):
     assert (out / "audit.html").is_file()
 
 
+def test_a_leak_to_strangers_does_not_pass_for_a_test_of_the_receiver(place, tmp_path):
+    """Without the first layer none of the receiver's attacks runs, and a stranger learns a little."""
+    out = tmp_path / "audit"
+    options = [*KEY, "--data", "data.npz", "--public", "public.npz", "--no-appendix", "--summary", "--json"]
+    done = call("audit", "delivery", *options, "--fail-on", "broken", "--out", out, cwd=place)
+    told = json.loads(done.stdout)
+    assert told["verdicts"]["curious developer"] == "leaks"
+    assert "curious developer" in told["not tested in full"]
+    assert done.returncode == 4
+    assert "the curious developer" in done.stderr.splitlines()[-1]
+    assert told["headline"].startswith("Treat this delivery like the images until more is known")
+    written = json.loads((out / "audit.json").read_text())["verdicts"]
+    assert [one["attacker"] for one in written if not one["fully_tested"]] == told["not tested in full"]
+    for name in ("audit.html", "summary.html"):
+        assert "Leaks, not tested in full" in (out / name).read_text()
+
+
 def test_an_audit_is_replaced_only_when_asked_for_and_nothing_else_ever(place, tmp_path):
     made_up_report().save(tmp_path / "audit", appendix=False, summary=True)
     before = (tmp_path / "audit" / "audit.json").read_text()
@@ -109,14 +128,19 @@ def test_an_audit_is_replaced_only_when_asked_for_and_nothing_else_ever(place, t
         ("broken", ["leaks", "leaks", "broken", "not tested"], 3),
         ("leaks", ["nothing found", "not tested", "nothing found", "nothing found"], 4),
         ("broken", ["leaks", "not tested", "leaks", "leaks"], 4),
+        ("broken", ["leaks", "leaks", "half leaks", "leaks"], 4),
+        ("leaks", ["leaks", "leaks", "half leaks", "leaks"], 3),
     ],
 )
 def test_exit_codes(worst, levels, code):
-    named = dict(zip("abcd", levels, strict=True))
+    verdicts = [
+        Verdict(attacker, Level(level.removeprefix("half ")), "", "", fully_tested="half" not in level)
+        for attacker, level in zip(Attacker, levels, strict=True)
+    ]
     if not code:
-        return _fail_on(worst, named)
+        return _fail_on(worst, verdicts)
     with pytest.raises(typer.Exit) as stop:
-        _fail_on(worst, named)
+        _fail_on(worst, verdicts)
     assert stop.value.exit_code == code
 
 

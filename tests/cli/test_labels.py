@@ -151,7 +151,9 @@ def test_other_commands_read_scans_in_the_same_way(place, scans, tmp_path):
     ]
     done = call(*arguments, "--recipient", str(IDENTITY.to_public()), cwd=place)
     assert (done.returncode, files_in(tmp_path)) == (2, {"r.png"})
-    assert done.stderr == "mole: --window and --bits say how --data is read: add it, or leave them out\n"
+    assert done.stderr == (
+        "mole: --window, --bits and --skip-bad say how --data is read: add it, or leave them out\n"
+    )
     sixteen = call(
         "morph",
         "scans",

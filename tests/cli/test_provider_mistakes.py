@@ -72,7 +72,7 @@ MISTAKES = {
         SHAPE: [
             (
                 [*LAYER, *FOR_ME, "--data", "large.npz"],
-                "sample 0 of large.npz:train cannot be used: it is 3x9x9 and the layer takes 3x8x8",
+                " and 2 more): the first is 3x9x9 and the layer takes 3x8x8: give --resize",
             ),
             ([*LAYER, *FOR_ME, "--kappa", 5], "kappa = 5 does not divide"),
             ([*LAYER, *FOR_ME, "--data", "few.npz"], "the sample has no variance"),
@@ -133,7 +133,10 @@ MISTAKES = {
         IMAGE: [(["delivery", *MINE, "--public", "photos"], "photos/cat/2.png cannot be used")],
         NAN: [(["delivery", *MINE, "--public", "nan.npz"], "sample 0 of nan.npz:train cannot be used")],
         SHAPE: [
-            (["delivery", *MINE, "--public", "large.npz"], "sample 0 of large.npz:train cannot be used"),
+            (
+                ["delivery", *MINE, "--public", "large.npz"],
+                "the first is 3x9x9 and the layer takes 3x8x8: bring public images to the size",
+            ),
             (["--layer", "two-colours.safetensors"], "no bundled images of shape 2x8x8"),
         ],
         REST: [(["delivery", "--out", "empty"], "empty exists already")],

@@ -3,9 +3,12 @@
 import contextlib
 import io
 import warnings
+from typing import Annotated
 
 import pytest
+import typer
 
+from mole.cli.help_text import PlainCommand
 from mole.cli.terminal import complain, complain_of, note, say, warn, warn_of, warnings_said
 from mole.errors import MoleError, MoleWarning, PrivacyWarning, ProblemsError
 
@@ -51,6 +54,23 @@ def test_several_problems_stand_below_one_another(function, prefix):
     lines = said(function, ProblemsError("2 images cannot be used", problems)).splitlines()
     below = ["  - a.png is empty", "  - b.png is small: give --resize crop"]
     assert lines == [f"{prefix} 2 images cannot be used:", *below]
+
+
+def test_a_command_advises_no_option_that_it_does_not_have():
+    def lose(skip_bad: Annotated[bool, typer.Option("--skip-bad")] = False) -> None:
+        advice = {"resize": ("crop", "stretch"), "skip_bad": True}
+        wrong = (
+            MoleError("b.png is large", advice=advice),
+            MoleError("c.png", advice={"label_column": None}),
+        )
+        raise ProblemsError("2 images cannot be used", wrong)
+
+    alone = typer.Typer(add_completion=False)
+    alone.command(cls=PlainCommand)(lose)
+    with pytest.raises(ProblemsError) as caught:
+        typer.main.get_command(alone)([], standalone_mode=False)
+    below = ["  - b.png is large: give --skip-bad", "  - c.png"]
+    assert said(complain_of, caught.value).splitlines()[1:] == below
 
 
 def test_a_name_cannot_bring_its_own_colours():

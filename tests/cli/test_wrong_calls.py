@@ -94,6 +94,12 @@ def test_a_wrong_call_has_its_own_exit_code(mistaken_place, arguments):
             "the data comes first now, and the layer with",
         ),
         (["predict", "model.safetensors", "requests"], "the checkpoint is an option, --checkpoint"),
+        (
+            ["deliver", "photos", "--labels", *LAYER, *MINE],
+            "--labels takes a table of labels, and '--layer' is an option: name the file, or give --folder",
+        ),
+        (["deliver", "photos", *LAYER, *MINE, "--labels", "-q"], "and '-q' is an option"),
+        (["deliver", "photos", *LAYER, *MINE, "--labels"], "or give --folder-labels instead"),
         (["keygen", "layer.safetensors", *FOR_ME], "missing option '--layer'"),
         (["export-layer", "small_vgg", *SIDES], "missing option '--network'"),
     ],

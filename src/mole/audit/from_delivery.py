@@ -32,8 +32,8 @@ OTHER_LAYER = (
 NO_KEY = "No key was given, so what attacks found could not be compared with the truth."
 NO_SOURCE = "No source was given: the truth was recovered from the delivery with its key."
 OTHER_SOURCE = (
-    "The source given does not hold the images of this delivery, so the truth was recovered from the "
-    "delivery with its key."
+    "The source given does not hold the images of this delivery, or is not read as it was then, so the "
+    "truth was recovered from the delivery with its key."
 )
 
 

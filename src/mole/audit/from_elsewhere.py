@@ -17,7 +17,8 @@ from mole.exchange.delivery import Delivery
 from mole.exchange.manifest import Manifest
 from mole.provider.keys import MorphKey
 from mole.scheme.shapes import Array
-from mole.sources.source import Source, main_split
+from mole.sources.inspection import Problem, inspect
+from mole.sources.source import BadSampleError, Source, main_split
 
 ASKED = 128  # images of either kind: delivered, and not
 COMPARED = 64  # delivered images that are looked for among public ones
@@ -25,17 +26,39 @@ SAME_IMAGES = (
     "{} of {} delivered images that were looked for are among the public images given. Attackers who own "
     "what was delivered find more than others do: give other images of the same kind as public."
 )
+LEFT_OUT = "{:,} of {:,} public images could not be used, and were left out."
+CHANGE_IT = ": bring public images to the size and colours of the delivered ones"
 OTHER_KEY = "The other delivery ({}) was made with another key ({}): nothing links its rows with these."
 
 
-def with_public(subject: Subject, manifest: Manifest, public: Source) -> Subject:
-    """The same subject, with other images of the same kind, as attackers may have, and their classes."""
-    split = main_split(public)
+def with_public(subject: Subject, manifest: Manifest, public: Source, *, skip_bad: bool = False) -> Subject:
+    """The same subject, with other images of the same kind, as attackers may have, and their classes.
+
+    Raises:
+        MoleError: with all that is wrong, if some images cannot be used and are not skipped.
+    """
+    split, preparation = main_split(public), preparation_of(manifest)
+    looked = inspect(replace(public, splits={"public": split}, unread=()), preparation)
+    problems = tuple(replace(one, first=_to_be_changed(one.first)) for one in looked.problems)
+    replace(looked, problems=problems).refuse(skip_bad=skip_bad)
     count = min(most_rows(manifest.input_shape), len(split))
     chosen = np.linspace(0, len(split) - 1, count).astype(int)
-    images = preparation_of(manifest).plain_samples(split, chosen.tolist())
-    labels = None if split.labels is None else np.asarray(split.labels[chosen], np.int64)
+    try:
+        images, places, _ = preparation.read_many(split, chosen.tolist(), skip_bad=skip_bad)
+    except BadSampleError as error:  # its header was good
+        raise Problem(error, 1, [error.name]).error() from None
+    if not places:
+        raise SourceError("not one of the public images can be used: give others")
+    if len(places) < count:
+        left_out = LEFT_OUT.format(count - len(places), count)
+        subject = replace(subject, warnings=(*subject.warnings, left_out))
+    labels = None if split.labels is None else np.asarray(split.labels[chosen[places]], np.int64)
     return with_public_images(subject, images, _numbered(labels, public.classes, manifest.classes))
+
+
+def _to_be_changed(bad: BadSampleError) -> BadSampleError:
+    """The same, without the advice to convert an image: an audit does to it what the delivery did."""
+    return BadSampleError(bad.name, f"{bad.reason}{CHANGE_IT}") if bad.advice else bad
 
 
 def with_public_images(subject: Subject, images: Array, labels: Labels | None = None) -> Subject:

@@ -1,7 +1,8 @@
 """An audit in a sentence: what its verdicts come to, the receiver first.
 
-A receiver who can get the images back is the worst that can be said, and it is said first. Where no attack
-found anything, the sentence promises nothing.
+A receiver who can get the images back is the worst that can be said, and it is said first; what was not
+tested in full is no comfort, whatever else was found. Where no attack found anything, the sentence promises
+nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,12 +38,18 @@ def headline(verdicts: Sequence[Verdict], what: str = "delivery", *, sealed: boo
         return f"{like}: a receiver who knows some of them can get the others back{strangers}."
     if receiver == Level.UNKNOWN:
         return f"{like} until more is known: what its receiver can do was not tested."
-    untested = [one.label for one in Attacker if levels.get(one, Level.UNKNOWN) == Level.UNKNOWN]
+    tested = {verdict.attacker for verdict in verdicts if verdict.fully_tested}
+    if Attacker.DEVELOPER not in tested:
+        return (
+            f"{like} until more is known: its receiver learns something of them, and what else it can do "
+            "was not tested in full."
+        )
+    untested = [one.label for one in Attacker if one not in tested]
     open_ = f" Not tested in full: {', '.join(untested)}." if untested else ""
     if receiver == Level.LEAKS:
         return (
-            f"This {what} gives something of the images away: its receiver learns it. No attack we tried "
-            f"got the images themselves, which is no promise.{open_}"
+            f"This {what} gives something of the images away: its receiver learns it.{open_} No attack we "
+            "tried got the images themselves, which is no promise."
         )
     return f"No attack we tried got at the images, which is no promise: others may try more.{open_}"
 

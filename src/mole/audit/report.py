@@ -98,12 +98,25 @@ class Verdict:
         level: how bad it is.
         sentence: what the attacker can do: 'recovers every image, in 12 seconds'.
         advice: what to do about it.
+        fully_tested: whether no attack was left out that might have found more. What is broken needs no
+            further attack, and what is unknown was never tested in full.
     """
 
     attacker: Attacker
     level: Level
     sentence: str
     advice: str
+    fully_tested: bool = True
+
+    def __post_init__(self) -> None:
+        if self.level in (Level.UNKNOWN, Level.BROKEN):
+            object.__setattr__(self, "fully_tested", self.level == Level.BROKEN)
+
+    @property
+    def label(self) -> str:
+        """What a page calls it: 'Leaks', or 'Leaks, not tested in full'."""
+        is_said = self.fully_tested or self.level == Level.UNKNOWN
+        return self.level.label if is_said else f"{self.level.label}, not tested in full"
 
     @property
     def who(self) -> str:

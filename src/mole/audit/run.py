@@ -69,6 +69,7 @@ def audit(
     truth: Source | Address | None = None,
     public: Source | Address | None = None,
     other: Delivery | Address | None = None,
+    skip_bad: bool = False,
     identity: Identity | None = None,
     by: str = "",
     receiver: str = "",
@@ -86,6 +87,7 @@ def audit(
         public: other images of the same kind, as an attacker may have, or their address; labelled ones
             help where the delivery has labels.
         other: another delivery, or requests, under the same key, or its address.
+        skip_bad: leave out public images that cannot be used, instead of stopping.
         identity: what opens a sealed delivery, where its key is not given.
         by: who makes this audit: a name for the page.
         receiver: who is to receive the delivery: a name for the page.
@@ -104,7 +106,7 @@ def audit(
         truth=None if truth is None else open_source(truth, labels=False),
     )
     if public is not None:
-        subject = with_public(subject, opened.manifest, open_source(public))
+        subject = with_public(subject, opened.manifest, open_source(public), skip_bad=skip_bad)
     if other is not None:
         subject = with_other(subject, opened, opened_with(other, key, identity), key)
     particulars = Particulars.of(opened)

@@ -21,7 +21,7 @@ REBUILT_CORRELATION, REBUILT_SHARE, PICKED_OUT = 0.8, 0.5, 0.9
 SEEN_MAP, SEEN_COMPONENT, SEEN_NEIGHBOURS = 0.6, 0.5, 0.5
 SEEN_LINKS, SEEN_MEMBERSHIP = 0.5, 0.75
 TIMES_CHANCE, FEWEST_MATCHES = 5, 0.05
-AT_LEAST = "can do at least the same: "
+AT_LEAST, NOT_TESTED = "can do at least the same: ", "was not tested: "
 NO_PUBLIC = "give public images of the same kind to try them"
 
 
@@ -108,15 +108,28 @@ def verdicts_of(
         taken: measures that the provider took already.
     """
     verdicts: list[Verdict] = []
+    weaker: Verdict | None = None  # whose own attacks came furthest so far
     for attacker in Attacker:
         own = [one for one in attacks if one.attack.attacker == attacker]
         verdict = _verdict(attacker, own, tried, taken)
-        weaker = verdicts[-1] if verdicts else verdict
-        if weaker.level.rank > max(verdict.level.rank, Level.NOTHING_FOUND.rank):
-            same = f"{AT_LEAST}{weaker.sentence.removeprefix(AT_LEAST)}"
-            verdict = Verdict(attacker, weaker.level, same, weaker.advice)
+        if weaker is not None and weaker.level.rank > max(verdict.level.rank, Level.NOTHING_FOUND.rank):
+            verdict = _at_least(verdict, weaker)
+        else:
+            weaker = verdict
         verdicts.append(verdict)
     return tuple(verdicts)
+
+
+def _at_least(own: Verdict, weaker: Verdict) -> Verdict:
+    """The verdict on an attacker whose own attacks came less far; what was not tested stays said."""
+    more = ""
+    if not own.fully_tested and weaker.level != Level.BROKEN:
+        untested = own.sentence.startswith(NOT_TESTED)
+        more = f"; what more it can do {own.sentence}" if untested else f"; beyond that, {own.sentence}"
+    return Verdict(
+        own.attacker, weaker.level, f"{AT_LEAST}{weaker.sentence}{more}", weaker.advice,
+        fully_tested=own.fully_tested and weaker.fully_tested,
+    )  # fmt: skip
 
 
 def _verdict(
@@ -126,7 +139,7 @@ def _verdict(
     untried = [one for one in attacks if one.status in (Status.NOT_TRIED, Status.GAVE_UP)]
     missing = _missing(untried, given)
     if not tried:
-        return Verdict(attacker, Level.UNKNOWN, f"was not tested: {_why(attacks)}", "")
+        return Verdict(attacker, Level.UNKNOWN, f"{NOT_TESTED}{_why(attacks)}", "")
     best = max(tried, key=success)
     level = _level(best)
     if level == Level.NOTHING_FOUND:  # the one with most images to mix up says most
@@ -136,10 +149,11 @@ def _verdict(
         return Verdict(attacker, level, f"{_got_nowhere(best, tried, given)}{missing}", advice)
     if level == Level.BROKEN or (_score(best).reidentified or 0.0) >= REBUILT_SHARE:
         more = "" if level == Level.BROKEN else missing
-        return Verdict(attacker, level, f"{_sentence(best)}{more}", advice_on([best.attack], taken))
+        advice = advice_on([best.attack], taken)
+        return Verdict(attacker, level, f"{_sentence(best)}{more}", advice, fully_tested=not untried)
     leaking = sorted((one for one in tried if _level(one) == level), key=success, reverse=True)
     advice = advice_on([one.attack for one in leaking], taken)
-    return Verdict(attacker, level, f"{_leaks(leaking)}{missing}", advice)
+    return Verdict(attacker, level, f"{_leaks(leaking)}{missing}", advice, fully_tested=not untried)
 
 
 def _missing(untried: Sequence[AttackReport], given: Tried) -> str:

@@ -118,6 +118,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "attacker": verdict.attacker.value,
         "who": verdict.who,
         "level": verdict.level.value,
+        "fully_tested": verdict.fully_tested,
         "sentence": verdict.sentence,
         "advice": verdict.advice,
     }

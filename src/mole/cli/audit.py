@@ -1,17 +1,24 @@
 """`mole audit`: attack a delivery, or a setting, and write down what it hides and what it does not."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 from mole.cli.named_files import check_folder, secrets_for
 from mole.cli.options import (
+    BitsOption,
     IdentityOption,
     JsonOption,
     PassphraseFileOption,
     QuietOption,
+    SkipBadOption,
+    WindowOption,
     choices,
+    parse_bits,
+    parse_window,
+    refuse_for_others,
 )
 from mole.cli.terminal import complain, progress_bar, say, show, warnings_said, when_interrupted
 from mole.cli.wrong_calls import CallError
@@ -20,7 +27,10 @@ from mole.exchange.shards import DTYPES, Dtype
 from mole.provider.keys import MorphKey
 from mole.provider.sealing import look_at, opened_with
 from mole.scheme.morphing import CORE_KINDS, CoreKind
-from mole.sources.opening import open_source
+from mole.sources.opening import open_similar, open_source
+
+if TYPE_CHECKING:  # an extra
+    from mole.audit.report import Verdict
 
 FailOn = Literal["broken", "leaks"]
 REACHED, NOT_TESTED = 3, 4  # exit codes of --fail-on
@@ -47,6 +57,9 @@ def audit(
         str | None,
         typer.Option(metavar="DELIVERY", help="Another delivery, or requests, under the same key."),
     ] = None,
+    window: WindowOption = None,
+    bits: BitsOption = "8",
+    skip_bad: SkipBadOption = False,
     layer: Annotated[Path | None, typer.Option(metavar="FILE", help="The developer's first layer.")] = None,
     kappa: Annotated[
         int | None,
@@ -132,6 +145,12 @@ def audit(
             "--key, --data, --public, --other, --receiver and --summary belong to a delivery: name it, or "
             "leave them out"
         )
+    if skip_bad and public is None:
+        raise CallError("--skip-bad says how --public is read: add it, or leave it out")
+    if (window or bits != "8") and data is None and public is None:
+        raise CallError(
+            "--window and --bits say how --data and --public are read: add one, or leave them out"
+        )
     if delivery is not None and any(option is not None for option in (kappa, core, dtype)):
         raise CallError(
             "--kappa, --core and --dtype are for a setting: leave them out, or leave out the delivery"
@@ -147,13 +166,17 @@ def audit(
     ):
         if delivery is not None:
             first = None if layer is None else load_first_layer(layer)
-            original = None if data is None else open_source(data, labels=False)
+            pixels: dict[str, Any] = {"window": parse_window(window), "bits": parse_bits(bits)}
+            original = None if data is None else open_source(data, labels=False, **pixels)
+            similar = None if public is None else open_similar(public, **pixels)
+            refuse_for_others(filter(None, (original, similar)), window, bits)
             look_at(delivery)
             opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity)) if key else None
             found = opened_with(delivery, opened, identity)
             report = run.audit(
-                found, key=opened, layer=first, truth=original, public=public, other=other,
-                identity=identity, by=by, receiver=receiver, budget=budget, seed=seed, progress=progress,
+                found, key=opened, layer=first, truth=original, public=similar, other=other,
+                skip_bad=skip_bad, identity=identity, by=by, receiver=receiver, budget=budget, seed=seed,
+                progress=progress,
             )  # fmt: skip
         elif layer is not None:
             report = run.audit_setting(
@@ -172,22 +195,25 @@ def audit(
             **({"summary": str(page.with_name("summary.html"))} if summary else {}),
             "headline": report.headline,
             "verdicts": {verdict.attacker.value: verdict.level.value for verdict in report.verdicts},
+            "not tested in full": [
+                verdict.attacker.value for verdict in report.verdicts if not verdict.fully_tested
+            ],
             "attacks": {found.attack.name: found.status.value for found in report.attacks},
         },
         as_json=as_json,
     )
     if fail_on is not None:
-        _fail_on(fail_on, {verdict.attacker.label: verdict.level.value for verdict in report.verdicts})
+        _fail_on(fail_on, report.verdicts)
 
 
-def _fail_on(worst: FailOn, levels: dict[str, str]) -> None:
+def _fail_on(worst: FailOn, verdicts: Sequence["Verdict"]) -> None:
     """End with a code that tells whether an attacker came that far, or whether nobody knows."""
     severe = get_args(FailOn)[: get_args(FailOn).index(worst) + 1]
-    reached = [who for who, level in levels.items() if level in severe]
+    reached = [verdict.attacker.label for verdict in verdicts if verdict.level.value in severe]
     if reached:
         complain(f"--fail-on {worst}: reached by {', '.join(reached)}")
         raise typer.Exit(REACHED)
-    untested = [who for who, level in levels.items() if level == "not tested"]
+    untested = [verdict.attacker.label for verdict in verdicts if not verdict.fully_tested]
     if untested:
         complain(f"--fail-on {worst}: not known, because {', '.join(untested)} could not be tested in full")
         raise typer.Exit(NOT_TESTED)

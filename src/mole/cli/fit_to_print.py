@@ -4,8 +4,9 @@ Nothing that comes out of here can steer a terminal.
 """
 
 import re
+from collections.abc import Collection
 
-from mole.errors import MoleError, with_advice
+from mole.errors import MoleError, ProblemsError, with_advice
 from mole.foreign_text import listed, printable, shown
 
 MANY = 1000  # classes of a delivery, all shown where a person may want to know them
@@ -60,12 +61,28 @@ def in_options(error: MoleError) -> str:
     """
     hints = []
     for name, value in error.advice.items():
-        option = "--" + OPTIONS.get(name, name.replace("_", "-"))
+        option = option_of(name)
         values = (value,) if isinstance(value, str) else value
         hints.append(
             " or ".join(f"{option} {one}" for one in values) if isinstance(values, tuple) else option
         )
     return with_advice(error.message, hints)
+
+
+def option_of(parameter: str) -> str:
+    """What the command line calls a parameter.
+
+    >>> option_of("skip_bad"), option_of("replace")
+    ('--skip-bad', '--force')
+    """
+    return "--" + OPTIONS.get(parameter, parameter.replace("_", "-"))
+
+
+def forget_advice(error: MoleError, options: Collection[str]) -> None:
+    """Take back advice that cannot be followed, because the command has no such option."""
+    error.advice = {name: value for name, value in error.advice.items() if option_of(name) in options}
+    for problem in error.problems if isinstance(error, ProblemsError) else ():
+        forget_advice(problem, options)
 
 
 def in_words(value: object) -> str:

@@ -11,6 +11,9 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from mole.cli.fit_to_print import forget_advice
+from mole.errors import MoleError
+
 GLUE = "\N{NO-BREAK SPACE}"
 NAMES = 28  # columns for the names of options; longer ones get a line of their own
 REQUIRED, OTHERS = "Required", "Options"
@@ -34,7 +37,15 @@ Rows = Sequence[tuple[str, str]]
 
 
 class PlainCommand(TyperCommand):
-    """A command whose help is plain text."""
+    """A command whose help is plain text, and whose errors advise no options that it does not have."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it."""
+        try:
+            return super().invoke(ctx)
+        except MoleError as error:
+            forget_advice(error, {name for part in self.params for name in part.opts})
+            raise
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write usage, description, arguments, options by group, and the example."""

@@ -2,6 +2,7 @@
 
 import getpass
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,12 +18,14 @@ from mole.cli.options import (
     PassphraseFileOption,
     QuietOption,
     ResizeOption,
+    SkipBadOption,
     WindowOption,
     choices,
     parse_bits,
     parse_window,
+    refuse_for_others,
 )
-from mole.cli.terminal import progress_bar, say, show, warn
+from mole.cli.terminal import progress_bar, say, show, warn, warn_of
 from mole.cli.wrong_calls import CallError
 from mole.errors import KeyFileError
 from mole.exchange.layer_files import load_first_layer
@@ -33,8 +36,10 @@ from mole.provider.keys.learning import sample_of
 from mole.provider.ledger import keygen_warnings
 from mole.scheme.augmented import refuse_too_large
 from mole.scheme.morphing import CORE_KINDS, CoreKind
-from mole.sources.opening import open_source
+from mole.sources.inspection import inspect
+from mole.sources.opening import open_similar, open_source
 from mole.sources.preparation import Mode, Preparation, Resize
+from mole.sources.source import Source
 
 REPEATED = (
     "with kappa = {kappa} the same core is used {kappa} times in every image, and a stranger with "
@@ -80,6 +85,7 @@ def keygen(
     resize: ResizeOption = None,
     window: WindowOption = None,
     bits: BitsOption = "8",
+    skip_bad: SkipBadOption = False,
     passphrase_file: PassphraseFileOption = None,
     recipient: Annotated[
         list[str] | None,
@@ -96,24 +102,24 @@ def keygen(
     learning = [place for place in (data, *(public or ())) if place is not None]
     kind: CoreKind = core or ("whitened" if learning else "orthogonal")
     _check_call(kind, learning, mode, resize)
-    if not learning and (window or bits != "8"):
-        raise CallError("--window and --bits say how --data is read: add it, or leave them out")
+    if not learning and (window or bits != "8" or skip_bad):
+        raise CallError("--window, --bits and --skip-bad say how --data is read: add it, or leave them out")
     first = load_first_layer(layer) if layer_signer is None else load_signed_layer(layer, layer_signer)[0]
     _check_place(out, kind)
     refuse_too_large(first)
     warnings = keygen_warnings(out, first.fingerprint)
+    preparation = Preparation.for_layer(first, mode=mode, resize=resize)
+    read: dict[str, Any] = {"labels": False, "window": parse_window(window), "bits": parse_bits(bits)}
+    sources = [] if data is None else [open_source(data, **read)]
+    sources += [open_similar(place, **read) for place in public or ()]
+    refuse_for_others(sources, window, bits)
+    for source in sources:
+        _look_at(source, preparation, skip_bad=skip_bad, quiet=quiet)
     passphrase = None if recipient else _new_passphrase(out, passphrase_file)
     sample = None
-    if learning:
+    if sources:
         with progress_bar("Reading", quiet=quiet) as progress:
-            preparation = Preparation.for_layer(first, mode=mode, resize=resize)
-            read: dict[str, Any] = {
-                "labels": False,
-                "window": parse_window(window),
-                "bits": parse_bits(bits),
-            }
-            sources = [open_source(place, **read) for place in learning]
-            sample = sample_of(sources, preparation, progress=progress)
+            sample = sample_of(sources, preparation, skip_bad=skip_bad, progress=progress)
     with progress_bar("Making the core", quiet=quiet) as progress:
         key = MorphKey.generate(first.input_shape, kappa=kappa, core=kind, sample=sample, progress=progress)
     key.save(out, passphrase, recipients=recipient or ())
@@ -147,6 +153,15 @@ def _check_call(kind: CoreKind, learning: list[str], mode: Mode | None, resize: 
         raise CallError(f"core '{kind}' learns nothing from data: leave out --data and --public")
     if not learning and (mode or resize):
         raise CallError("--mode and --resize say how --data is read: add it, or leave them out")
+
+
+def _look_at(source: Source, preparation: Preparation, *, skip_bad: bool, quiet: bool) -> None:
+    """Refuse images that cannot be used, or say that they are left out; other files do not matter here."""
+    with progress_bar("Looking", quiet=quiet) as progress:
+        looked = inspect(replace(source, unread=()), preparation, progress=progress)
+    looked.refuse(skip_bad=skip_bad)
+    if (left_out := looked.error(skipped=True)) is not None:
+        warn_of(left_out, quiet=quiet)
 
 
 def _check_place(out: Path, kind: CoreKind) -> None:

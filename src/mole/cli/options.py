@@ -16,6 +16,7 @@ from mole.limits import MAX_CLASSES
 from mole.scheme.shapes import Shape, check_shape
 from mole.sources.preparation import MODES, RESIZES, Mode, Resize
 from mole.sources.reading import Bits, Window
+from mole.sources.source import Source
 
 
 def choices(values: Iterable[str]) -> str:
@@ -97,9 +98,24 @@ ResizeOption = Annotated[
 ]
 
 
+def _a_table(value: str | None) -> str | None:
+    """Refuse an option in the place of the table: `--labels` alone was an option once."""
+    if value is not None and value.startswith("-"):
+        raise CallError(
+            f"--labels takes a table of labels, and '{value}' is an option: name the file, or give "
+            "--folder-labels instead for labels made from the folders of DICOM files"
+        )
+    return value
+
+
 LabelsOption = Annotated[
     str | None,
-    typer.Option("--labels", metavar="FILE", help="A table of labels: CSV, TSV, JSON lines or Parquet."),
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="A table of labels: CSV, TSV, JSON lines or Parquet.",
+        callback=_a_table,
+    ),
 ]
 LabelColumnOption = Annotated[
     str | None, typer.Option(metavar="NAME", help="The table's column of labels, if not 'label'.")
@@ -145,6 +161,12 @@ def parse_bits(text: BitsText) -> Bits:
     16
     """
     return 8 if text == "8" else 16
+
+
+def refuse_for_others(sources: Iterable[Source], window: str | None, bits: BitsText) -> None:
+    """Refuse what is said of DICOM files where none of the sources has any: it would mean nothing."""
+    if (window is not None or bits != "8") and all(source.kind != "DICOM" for source in sources):
+        raise CallError("--window and --bits are for DICOM files, and there are none here: leave them out")
 
 
 def parse_shape(text: str) -> Shape:

@@ -63,8 +63,8 @@ def review(
     with progress_bar("Looking", quiet=quiet) as progress:
         looked = inspect(source, preparation, progress=progress)
     looked.refuse(skip_bad=skip_bad)
-    if (problems := looked.error()) is not None:
-        warn_of(problems)
+    if (left_out := looked.error(skipped=True)) is not None:
+        warn_of(left_out, quiet=quiet)
     plain = preparation.samples(source, samples, skip_bad=skip_bad)
     found = review_layer(first, plain)
     has_picture = len(first.input_shape) == 3

@@ -40,9 +40,9 @@ def warn(text: str, problems: Sequence[str] = (), *, quiet: bool = False) -> Non
         _tell("mole: warning:", typer.colors.YELLOW, text, problems)
 
 
-def warn_of(error: MoleError) -> None:
+def warn_of(error: MoleError, *, quiet: bool = False) -> None:
     """What would have been an error, had the person not said to go on."""
-    warn(in_options(error), _problems(error))
+    warn(in_options(error), _problems(error), quiet=quiet)
 
 
 def note(text: str, *, quiet: bool = False) -> None:

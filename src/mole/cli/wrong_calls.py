@@ -15,6 +15,10 @@ RENAMED = {
     ("", "analyze"): "the command is called analyse now",
     ("analyse", "--model"): "the option is called --network now",
     ("audit", "--truth"): "the option is called --data now",
+    (
+        "",  # typer does not say of which command; only one has it
+        "Option '--labels' requires an argument",
+    ): "name a table of labels, or give --folder-labels instead for those made from folders",
     ("review", "--data"): "the data comes first now, and the layer with --layer",
     (
         "predict",

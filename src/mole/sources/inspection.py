@@ -45,9 +45,11 @@ class Problem:
         if len(self.names) < EXAMPLES:
             self.names.append(name)
 
-    def error(self, *, alone: bool = True) -> MoleError:
+    def error(self, *, alone: bool = True, skipped: bool = False) -> MoleError:
         """How many, an example or two, and the fix; among others it need not say what they all share."""
-        first, cannot = self.first, " cannot be used" if alone else ""
+        first = self.first
+        left_out = " is left out" if self.count == 1 else " are left out"
+        cannot = (left_out if skipped else " cannot be used") if alone else ""
         if self.count == 1:
             reason, who = first.reason, f"{first.name}{cannot}"
         else:
@@ -55,7 +57,7 @@ class Problem:
             others = self.count - len(self.names)
             names = ", ".join(self.names) + (f" and {others:,} more" if others else "")
             who = f"{counted(self.count, 'image')}{cannot} ({names})"
-        if first.advice:
+        if first.advice or skipped:
             return self._error(f"{who}: {reason}", reason, first.advice)
         remedy = "leave it out" if self.count == 1 else "leave them out"
         joint = ", or" if ": " in reason else ": get another copy, or"
@@ -85,14 +87,18 @@ class Inspection:
         """How many samples cannot be used."""
         return sum(problem.count for problem in self.problems)
 
-    def error(self) -> MoleError | None:
-        """Everything that is wrong, in one message; None where all is well."""
+    def error(self, *, skipped: bool = False) -> MoleError | None:
+        """Everything that is wrong, in one message; None where all is well.
+
+        Args:
+            skipped: whether it was decided to go on without those samples, so that it is no advice.
+        """
         if len(self.problems) <= 1:
-            return self.problems[0].error() if self.problems else None
+            return self.problems[0].error(skipped=skipped) if self.problems else None
         return ProblemsError(
-            f"{self.bad:,} of {counted(self.samples, 'image')} cannot be used, "
-            f"for {len(self.problems)} reasons",
-            [problem.error(alone=False) for problem in self.problems],
+            f"{self.bad:,} of {counted(self.samples, 'image')} "
+            f"{'are left out' if skipped else 'cannot be used'}, for {len(self.problems)} reasons",
+            [problem.error(alone=False, skipped=skipped) for problem in self.problems],
         )
 
     def refuse(self, *, skip_bad: bool) -> None:

@@ -54,8 +54,25 @@ def open_source(
     return read_source(data, reading)
 
 
-def read_source(data: Address | Source, reading: Reading) -> Source:
-    """Open a data set as the provider says; without labels where none are wanted."""
+def open_similar(
+    data: Address, *, labels: bool | None = None, window: Window | None = None, bits: Bits = 8
+) -> Source:
+    """Open somebody else's images, of the same kind as the provider's own or not.
+
+    What is said of the provider's DICOM files holds for these where they are DICOM files, too, and means
+    nothing where they are not.
+    """
+    return read_source(data, Reading.of(labels, window=window, bits=bits), may_be_other=True)
+
+
+def read_source(data: Address | Source, reading: Reading, *, may_be_other: bool = False) -> Source:
+    """Open a data set as the provider says; without labels where none are wanted.
+
+    Args:
+        data: its path or URL.
+        reading: what the provider says.
+        may_be_other: whether that may be of no meaning for data of this kind.
+    """
     if isinstance(data, Source):
         if not replace(reading, labels=True).is_default:
             raise ParameterError("the source is open already: say how to read it where it is opened")
@@ -66,7 +83,8 @@ def read_source(data: Address | Source, reading: Reading) -> Source:
     if found is None:
         raise SourceError(f"{path} is not there: give {KINDS}")
     opened = _open_folder(place, reading) if found == "folder" else _open_file(place, reading)
-    _check_reading(opened, reading, path)
+    if not may_be_other:
+        _check_reading(opened, reading, path)
     return check_source(opened if reading.labels else without_labels(opened), path)
 
 

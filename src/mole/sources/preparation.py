@@ -132,20 +132,32 @@ class Preparation:
         """
         split = main_split(source)
         indices = np.linspace(0, len(split) - 1, min(count, len(split))).astype(int).tolist()
-        if not skip_bad:
-            return self.plain_samples(split, indices, progress=progress)
-        plain = self.read_many(split, indices, skip_bad=True).plain
+        plain = self.plain_samples(split, indices, skip_bad=skip_bad, progress=progress)
         return plain if len(plain) else self.plain_samples(split, indices)
 
     def plain_samples(
-        self, split: Split, indices: Sequence[int], *, progress: Progress = no_progress
+        self,
+        split: Split,
+        indices: Sequence[int],
+        *,
+        skip_bad: bool = False,
+        progress: Progress = no_progress,
     ) -> Array:
-        """Plain data of some samples of a split: (n, *input_shape). Raises BadSampleError."""
-        plain = np.empty((len(indices), *self.input_shape), np.float32)
-        for place, index in enumerate(indices):
-            plain[place] = self.plain(self.read(split, index)[np.newaxis])[0]
-            progress(place + 1, len(indices))
-        return plain
+        """Plain data of some samples of a split: (n, *input_shape).
+
+        Raises:
+            BadSampleError: at the first sample that cannot be used, unless they are skipped.
+        """
+        plain, used = np.empty((len(indices), *self.input_shape), np.float32), 0
+        for done, index in enumerate(indices, start=1):
+            try:
+                plain[used] = self.plain(self.read(split, index)[np.newaxis])[0]
+                used += 1
+            except BadSampleError:
+                if not skip_bad:
+                    raise
+            progress(done, len(indices))
+        return plain[:used]
 
     def shape(self, sample: Sample) -> npt.NDArray[Any]:
         """A sample in the layer's input shape, in its own number type.

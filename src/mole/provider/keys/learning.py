@@ -5,13 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mole.errors import ParameterError
+from mole.errors import ParameterError, SourceError
 from mole.progress import Progress, no_progress
 from mole.provider.keys.derivation import KeyParameters, WordStream
+from mole.quantities import counted
 from mole.scheme.shapes import Array, check_finite, check_floats, rows_of
 from mole.scheme.whitening import BLOCKS_PER_SIDE, Whitening
+from mole.sources.inspection import Problem
 from mole.sources.preparation import Preparation
-from mole.sources.source import Source
+from mole.sources.source import BadSampleError, Source
 
 SAMPLE = 20_000  # images; more change next to nothing, and take time to read
 
@@ -71,12 +73,14 @@ def sample_of(
     preparation: Preparation,
     count: int = SAMPLE,
     *,
+    skip_bad: bool = False,
     progress: Progress = no_progress,
 ) -> Array:
     """Plain data of at most `count` samples, spread evenly over all splits of all sources.
 
     Raises:
-        BadSampleError: at the first sample that cannot be used.
+        BadSampleError: at the first sample that cannot be used, unless they are skipped.
+        SourceError: if not one is left.
     """
     splits = [split for source in sources for split in source.splits.values()]
     ends = np.cumsum([0, *map(len, splits)])
@@ -89,6 +93,12 @@ def sample_of(
         def report(read: int, _: int, before: int = before) -> None:
             progress(before + read, len(chosen))
 
-        parts.append(preparation.plain_samples(split, indices, progress=report))
+        try:
+            part = preparation.plain_samples(split, indices, skip_bad=skip_bad, progress=report)
+        except BadSampleError as error:  # its header was good
+            raise Problem(error, 1, [error.name]).error() from None
+        parts.append(part)
         done += len(indices)
+    if not any(map(len, parts)):
+        raise SourceError(f"not one of {counted(len(chosen), 'image')} can be used: give others")
     return np.concatenate(parts)
