@@ -61,6 +61,16 @@ def test_images_are_picked_out_without_labels():
     assert score(found, Truth(small()[0])).reidentified > 0.05
 
 
+def test_labels_that_no_public_image_has_are_left_aside():
+    """A hospital's classes are not those of public images: then it goes without."""
+    *_, labels, public_labels = small()
+    seen = view(labels=labels, public_labels=public_labels + 100)
+    found = ATTACK.run(seen, np.random.default_rng(0))
+    assert found.facts["classes"] == 0
+    assert "without labels" in found.words
+    assert score(found, Truth(small()[0])).reidentified > 0.05
+
+
 def test_labels_alone_say_something_and_shuffled_ones_nothing(rng):
     *_, labels, public_labels = small()
     told = picked_out(view(labels=labels, public_labels=public_labels), labels_alone=True)

@@ -40,7 +40,9 @@ def verdicts_of(attacks, given=GIVEN):
     [
         (Score(correlation=0.9, reidentified=0.6, among=100), Status.SUCCEEDED),
         (Score(correlation=0.9, reidentified=0.04, among=100), Status.FAILED),
-        (Score(correlation=0.1, reidentified=0.06, among=100), Status.PARTLY),
+        (Score(correlation=0.1, reidentified=0.06, among=100), Status.FAILED),
+        (Score(correlation=0.1, reidentified=0.08, among=100), Status.PARTLY),
+        (Score(correlation=0.1, reidentified=12 / 256, among=256), Status.PARTLY),
         (Score(correlation=0.1, reidentified=0.01, among=100), Status.FAILED),
         (Score(correlation=0.1, reidentified=0.2, among=10), Status.FAILED),
         (Score(best_map=0.9), Status.PARTLY),
@@ -116,7 +118,7 @@ def test_what_held_and_what_was_not_tried():
         "no attack we tried recognised images: 2 attacks, on 30,000 images"
     )
     assert "with labels against a core of side q = 256, and 4,096 public images" in verdicts[0].sentence
-    assert "(matched with their originals: 1 of 100, no more than luck gives)" in verdicts[0].sentence
+    assert "(matched with their originals: 2 of 32, no more than luck gives)" in verdicts[0].sentence
     assert verdicts_of([report(Attacker.DEVELOPER, Status.NOT_APPLICABLE)])[2].level == Level.UNKNOWN
     assert (
         "There was no layer" in verdicts_of([report(Attacker.DEVELOPER, Status.NOT_APPLICABLE)])[2].sentence

@@ -271,3 +271,13 @@ def test_a_damaged_delivery_fails_the_check(place, tmp_path):
     assert done.returncode == 1
     assert "README.md is damaged" in done.stdout
     assert done.stderr.startswith("mole: ")
+
+
+def test_a_key_is_not_made_inside_a_delivery(place, tmp_path):
+    recipient = ["--recipient", IDENTITY.to_public()]
+    done = call("keygen", "--layer", "layer.safetensors", "--out", "delivery/my.key", *recipient, cwd=place)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "mole: delivery/my.key would lie in a delivery, and leave with it: keep the key elsewhere\n"
+    )
+    assert not (place / "delivery" / "my.key").exists()

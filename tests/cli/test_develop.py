@@ -148,3 +148,10 @@ def test_an_output_is_looked_at_before_the_work(tmp_path, command, out):
     assert done.stderr.replace("'", "").startswith(f"mole: {out} ")
     assert len(done.stderr.splitlines()) == 1
     assert files_in(tmp_path) == {"folder", "text.txt"}
+
+
+def test_predictions_are_not_called_something_else(place, tmp_path):
+    done = call("predict", "requests", "--out", tmp_path / "p.csv", cwd=place)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "mole: predictions are a Parquet file: give p.csv the ending .parquet\n"
+    assert list(tmp_path.iterdir()) == []

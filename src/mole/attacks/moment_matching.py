@@ -108,12 +108,17 @@ def match_moments(view: OutsiderView, rng: np.random.Generator, *, labels_alone:
     public, public_mean = _centred(view.to_blocks(images[:most]))
     morphed, morphed_mean = _centred(view.to_blocks(view.morphed[:most]))
     plain, turned = Whitened.of(public), Whitened.of(morphed)
-    classes, groups = _groups(view, len(public), len(morphed))
-    lengths = 1 if labels_alone else LENGTHS[groups[0] is not None]
-    sides = (
-        Directions.of(plain.blocks.reshape(-1, view.block), groups[0], lengths),
-        Directions.of(turned.blocks.reshape(-1, view.block), groups[1], lengths),
-    )
+    for with_labels in (True, False):  # labels help nothing where no class is on both sides
+        classes, groups = _groups(view, len(public), len(morphed), with_labels=with_labels)
+        lengths = 1 if labels_alone else LENGTHS[groups[0] is not None]
+        sides = (
+            Directions.of(plain.blocks.reshape(-1, view.block), groups[0], lengths),
+            Directions.of(turned.blocks.reshape(-1, view.block), groups[1], lengths),
+        )
+        if sides[0].common_cells(sides[1]):
+            break
+    else:
+        raise NotApplicableError("There are too few images to compare their moments.")
     found, agreement = _search(sides, _leading(plain), rng, labels_alone=labels_alone)
     inverse = (turned.whiten @ found.T @ plain.colour).astype(np.float32)
     counts = (len(sides[1].rows), len(sides[0].rows))
@@ -190,7 +195,7 @@ def _leading(public: Whitened) -> Array:
 
 
 def _groups(
-    view: OutsiderView, public: int, morphed: int
+    view: OutsiderView, public: int, morphed: int, *, with_labels: bool
 ) -> tuple[int, tuple[Groups | None, Groups | None]]:
     """How many classes are told apart, and the class and place of every block on both sides.
 
@@ -198,7 +203,7 @@ def _groups(
     """
     labels = [np.zeros(public, np.int64), np.zeros(morphed, np.int64)]
     classes = 0
-    if view.public_labels is not None and view.labels is not None:
+    if with_labels and view.public_labels is not None and view.labels is not None:
         known = np.unique(np.concatenate([view.public_labels, view.labels]))
         both = (view.public_labels[:public], view.labels[:morphed])
         labels, classes = [np.searchsorted(known, some) for some in both], len(known)

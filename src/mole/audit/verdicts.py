@@ -20,7 +20,7 @@ from mole.scheme.shapes import block_size
 REBUILT_CORRELATION, REBUILT_SHARE, PICKED_OUT = 0.8, 0.5, 0.9
 SEEN_MAP, SEEN_COMPONENT, SEEN_NEIGHBOURS = 0.6, 0.5, 0.5
 SEEN_LINKS, SEEN_MEMBERSHIP = 0.5, 0.75
-TIMES_CHANCE, FEWEST_MATCHES = 5, 0.05
+LUCKY = 8  # matches: luck gives one, and as many as this once in 100,000 attacks
 AT_LEAST, NOT_TESTED = "can do at least the same: ", "was not tested: "
 NO_PUBLIC = "give public images of the same kind to try them"
 
@@ -53,7 +53,7 @@ def is_better_than_luck(score: Score) -> bool:
     """Whether clearly more images were matched with their originals than luck would match."""
     if score.among is None or score.among <= 1:
         return False
-    return (score.reidentified or 0.0) >= max(TIMES_CHANCE / score.among, FEWEST_MATCHES)
+    return (score.reidentified or 0.0) * score.among >= LUCKY
 
 
 def judged(attack: AttackReport) -> AttackReport:
@@ -142,8 +142,8 @@ def _verdict(
         return Verdict(attacker, Level.UNKNOWN, f"{NOT_TESTED}{_why(attacks)}", "")
     best = max(tried, key=success)
     level = _level(best)
-    if level == Level.NOTHING_FOUND:  # the one with most images to mix up says most
-        best = max(tried, key=lambda one: _score(one).among or 0)
+    if level == Level.NOTHING_FOUND:  # what came furthest beyond luck, of those with most images to mix up
+        best = max(tried, key=_beyond_luck)
         level = Level.UNKNOWN if untried else level
         advice = advice_without_findings(taken, untried=bool(untried), public=given.public > 0)
         return Verdict(attacker, level, f"{_got_nowhere(best, tried, given)}{missing}", advice)
@@ -154,6 +154,13 @@ def _verdict(
     leaking = sorted((one for one in tried if _level(one) == level), key=success, reverse=True)
     advice = advice_on([one.attack for one in leaking], taken)
     return Verdict(attacker, level, f"{_leaks(leaking)}{missing}", advice, fully_tested=not untried)
+
+
+def _beyond_luck(attack: AttackReport) -> tuple[int, int]:
+    """How many images were matched, of how many."""
+    score = _score(attack)
+    among = score.among or 0
+    return round((score.reidentified or 0.0) * among), among
 
 
 def _missing(untried: Sequence[AttackReport], given: Tried) -> str:

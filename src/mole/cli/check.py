@@ -16,6 +16,7 @@ from mole.cli.options import (
     QuietOption,
 )
 from mole.cli.terminal import note, progress_bar, show
+from mole.cli.wrong_calls import CallError
 from mole.errors import DeliveryError
 from mole.exchange import verify as exchange
 from mole.exchange.manifest import Manifest
@@ -27,6 +28,7 @@ from mole.provider.keys import MorphKey
 from mole.sources.opening import open_source
 from mole.storage.signers import read_signers
 
+RECOVERED = "recovered.npz"
 IN_A_WORD = {True: "ok", False: "WRONG", None: "not checked"}
 
 
@@ -69,7 +71,7 @@ def recover(
             metavar="PLACE",
             help="An .npz or .parquet file, or a folder of PNG files: images/",
         ),
-    ] = "recovered.npz",
+    ] = RECOVERED,
     ids: Annotated[
         Path | None,
         typer.Option(
@@ -89,6 +91,8 @@ def recover(
 
     With --ids it says instead which row is which of your samples, for predictions that came back.
     """
+    if ids is not None and out != RECOVERED:
+        raise CallError("--ids writes a table and no images: leave out --out, or call twice")
     form, path = forms.form_of(out), ids or Path(out)
     if ids is None and form == "images":
         forms.check_folder_free(path, force=force)

@@ -28,7 +28,9 @@ from mole.cli.options import (
 from mole.cli.terminal import progress_bar, say, show, warn, warn_of
 from mole.cli.wrong_calls import CallError
 from mole.errors import KeyFileError
+from mole.exchange.delivery import UNFINISHED
 from mole.exchange.layer_files import load_first_layer
+from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.signatures import load_signed_layer
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import check_passphrase, whitening_path
@@ -172,6 +174,8 @@ def _check_place(out: Path, kind: CoreKind) -> None:
                 f"{file} exists already, and a key is never overwritten: choose another name"
             )
     check_folder(out)
+    if (out.parent / MANIFEST).exists() or (out.parent / UNFINISHED).exists():
+        raise KeyFileError(f"{out} would lie in a delivery, and leave with it: keep the key elsewhere")
 
 
 def _new_passphrase(out: Path, file: Path | None) -> str:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from mole.foreign_text import shown
 from mole.provider.deliver import Delivered
-from mole.quantities import counted
+from mole.quantities import counted, joined
 from mole.scheme.shapes import element_count
 
 KEEP_NAMES = "with --no-class-names the names stay here"
@@ -18,6 +19,9 @@ def meaning(made: Delivered) -> Iterator[str]:
         yield "This is obfuscation, not encryption: send these files as carefully as you would the images."
     if made.has_labels:
         yield _labels(made)
+    if columns := made.delivery.manifest.columns:
+        names = joined([shown(one) for one in columns])
+        yield f"These columns leave unchanged, for the receiver to read: {names}."
 
 
 def _receiver(made: Delivered) -> Iterator[str]:

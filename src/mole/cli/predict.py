@@ -20,6 +20,7 @@ from mole.cli.options import (
 )
 from mole.cli.terminal import progress_bar, show, warnings_said
 from mole.cli.train import percent
+from mole.cli.wrong_calls import CallError
 from mole.errors import ParameterError
 from mole.exchange.checkpoint_files import CheckpointFacts, read_facts
 from mole.exchange.delivery import Delivery
@@ -29,6 +30,7 @@ from mole.foreign_text import shown
 if TYPE_CHECKING:
     from mole.torch import Score
 
+OTHER_TABLES = (".csv", ".tsv", ".json", ".jsonl", ".xlsx", ".npz", ".npy")
 MOST_SHOWN = 20  # classes of a table on a terminal; JSON has them all
 LONGEST_NAME = 20
 
@@ -54,6 +56,8 @@ def predict(
 
     Where classes have names, they stand beside their numbers; where the data has labels, so do these.
     """
+    if out.suffix.lower() in OTHER_TABLES:
+        raise CallError(f"predictions are a Parquet file: give {out.name} the ending .parquet")
     check_output(out, force=force)
     with warnings_said(quiet=quiet), progress_bar("Predicting", quiet=quiet) as progress:
         opened, _ = _opened(delivery, checkpoint, identity)
