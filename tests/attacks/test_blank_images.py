@@ -35,7 +35,7 @@ def test_without_blank_images_there_is_nothing_to_go_by(images):
         OutsiderView(morphed=morphed(lively, "orthogonal"), kappa=1), np.random.default_rng(0)
     )
     assert found.coefficients is None
-    assert "No row stands there 3 times" in found.words
+    assert "No row occurs 3 times" in found.words
     assert found.facts["directions without variation"] == 0
 
 

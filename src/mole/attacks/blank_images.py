@@ -34,7 +34,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     borders = f" It varies in {rows.shape[1] - still:,} of {rows.shape[1]:,} directions." if still else ""
     if not groups or len(groups[-1]) < FEWEST_BLANK:
         return Finding(
-            words=f"No row stands there {FEWEST_BLANK} times, as blank ones would.{borders}", facts=facts
+            words=f"No row occurs {FEWEST_BLANK} times, as blank ones would.{borders}", facts=facts
         )
     blank = rows[list(groups[-1])].mean(axis=0)
     direction = _weights(view)

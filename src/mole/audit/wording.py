@@ -172,8 +172,8 @@ def measured(attack: AttackReport) -> list[Measured]:
 
 def _reidentified(rate: float, among: int | None) -> Measured:
     meaning = (
-        "Rebuilt images that are more like their own original than like any other. Who guesses blindly "
-        "gets about one right, however many there are."
+        "Rebuilt images that are more like their own original than like any other. Guessing "
+        "blindly gets about one right, however many there are."
     )
     return Measured("Re-identified", matches(rate, among) if among else share(rate), meaning)
 

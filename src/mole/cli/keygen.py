@@ -53,8 +53,9 @@ NOT_WHITENED = (
     "--public, hides them"
 )
 FEW = (
-    "{images:,} images are few for a core of side {side}, and {enough:,} would do: these are hidden "
-    "as well, and images that come later less. More images, or similar public ones with --public, help"
+    "{images:,} images are few for a core of side {side}, and {enough:,} would do: these are "
+    "hidden as well as with more, but images that come later are not. More images, or similar public ones "
+    "with --public, help"
 )
 
 
