@@ -116,7 +116,7 @@ def test_every_attack_is_told_of(clothes_report):
         assert bool(found.advice) is (found.status in (Status.SUCCEEDED, Status.PARTLY)), found.attack.name
         if found.status not in (Status.NOT_APPLICABLE, Status.NOT_TRIED):
             assert found.score, found.attack.name
-            assert found.seconds > 0
+            assert found.seconds >= 0  # rounded: a quick one may take none
 
 
 @in_a_browser
