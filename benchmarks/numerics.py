@@ -17,7 +17,7 @@ import numpy as np
 
 import mole
 from common import write_result
-from mole.scheme.augmented import build_augmented_layer
+from mole.scheme.augmenting import build_augmented_layer
 from mole.scheme.convolution import Convolution
 from mole.scheme.layouts import Layout
 from mole.scheme.morphing import Core, Morphing

@@ -24,11 +24,11 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
-def joined(names: list[str]) -> str:
+def joined(names: list[str], word: str = "and") -> str:
     """Names as a list in a sentence.
 
-    >>> joined(["key"]), joined(["key", "layer"]), joined(["key", "layer", "mode"])
-    ('key', 'key and layer', 'key, layer and mode')
+    >>> joined(["key"]), joined(["key", "layer"]), joined(["2", "4", "8"], "or")
+    ('key', 'key and layer', '2, 4 or 8')
     """
     *head, last = names
-    return f"{', '.join(head)} and {last}" if head else last
+    return f"{', '.join(head)} {word} {last}" if head else last

@@ -16,7 +16,7 @@ from mole.cli.terminal import say, show, warn
 from mole.cli.wrong_calls import CallError
 from mole.exchange.layer_files import load_first_layer
 from mole.quantities import size_text
-from mole.scheme.augmented import too_large
+from mole.scheme.layer_sizes import too_large
 from mole.scheme.shapes import Shape
 
 LARGEST = 1 << 31  # beyond any layer, and well inside of what a float can hold squared
@@ -99,7 +99,7 @@ def analyse(
         _print(*_table(figures))
         say(f"The augmented layer takes {size_text(4 * sizes[0] * sizes[1])} in 32 bits.", quiet=quiet)
     if reason := too_large(*sizes):
-        warn(f"this first layer {reason}", quiet=quiet)
+        warn(f"this first layer needs a key with tiles: {reason}", quiet=quiet)
 
 
 def _of_preset(name: str) -> Setting:

@@ -49,7 +49,7 @@ from mole.provider.deliver import ENGINES, Delivered, EngineName
 from mole.provider.keys import MorphKey
 from mole.provider.place import what_is_left
 from mole.quantities import counted
-from mole.scheme.augmented import LAYER_DTYPES, LayerDtype, refuse_too_large
+from mole.scheme.augmented import LAYER_DTYPES, LayerDtype
 from mole.scheme.first_layer import FirstLayer
 from mole.sources.opening import open_source
 from mole.sources.source import Source
@@ -149,7 +149,6 @@ def deliver(
     }
     with _morphing(out, quiet=quiet) as (progress, making):
         first = _signed_layer(layer, layer_signer)
-        refuse_too_large(first, layer_dtype)
         if not allow_copying_layer:
             refuse_copying(first, str(layer))
         source = open_source(data, labels=False if no_labels else labels, **reading)

@@ -11,8 +11,8 @@ from mole.cli.terminal import show, warn
 from mole.cli.wrong_calls import CallError
 from mole.exchange.layer_files import save
 from mole.exchange.signatures import SUFFIX, sign_layer
-from mole.scheme.augmented import too_large
 from mole.scheme.first_layer import FirstLayer
+from mole.scheme.layer_sizes import too_large
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import element_count, shape_text
 
@@ -92,7 +92,10 @@ def export_layer(
         found = find.find_first_layer(models.build_model(network, shape, classes, weights), shape)
         name, layer = f"{found.name}.weight", export.describe(found, normalisation)
     if reason := too_large(element_count(layer.input_shape), element_count(layer.output_shape)):
-        warn(f"a first layer for {shape_text(layer.input_shape)} {reason}", quiet=quiet)
+        warn(
+            f"a first layer for {shape_text(layer.input_shape)} needs a key with tiles: {reason}",
+            quiet=quiet,
+        )
     save(layer, out)
     signature.unlink(missing_ok=True)  # of another layer that was there
     signed = (

@@ -19,6 +19,7 @@ from mole.provider.keys.key_file import SUFFIX
 from mole.provider.ledger import Ledger
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
+from mole.scheme.layouts import Layout, TilesLayout
 from mole.scheme.normalisation import Normalisation
 from mole.storage.age import is_age_file
 from mole.storage.locations import is_local, local_path
@@ -66,8 +67,7 @@ def _delivery_facts(delivery: Delivery) -> dict[str, Any]:
         "columns": manifest.columns,
         "input shape": manifest.input_shape,
         "output shape": manifest.output_shape,
-        "kappa": manifest.kappa,
-        "layout": manifest.layout,
+        **_cut_facts(Layout.of(manifest.layout, manifest.input_shape, manifest.kappa)),
         "dtype": manifest.dtype,
         **({"clipped": manifest.clipped.fields()} if manifest.clipped else {}),
         "data bytes": manifest.data_bytes,
@@ -86,9 +86,8 @@ def _key_facts(key: MorphKey) -> dict[str, Any]:
         "what": "key",
         "fingerprint": key.fingerprint,
         "input shape": key.input_shape,
-        "kappa": key.kappa,
+        **_cut_facts(key.parameters.to_layout()),
         "core": key.core,
-        "layout": key.parameters.layout,
         **(
             {"whitening": str(key.learnt or "not told: the key is of a version before 0.6")}
             if whitened
@@ -140,14 +139,19 @@ def _augmented_facts(layer: AugmentedLayer) -> dict[str, Any]:
         "what": "augmented layer",
         "input shape": layer.input_shape,
         "output shape": layer.output_shape,
-        "kappa": layer.kappa,
-        "layout": layer.layout,
+        **_cut_facts(Layout.of(layer.layout, layer.input_shape, layer.kappa)),
         "bias": layer.bias is not None,
         "dtype": layer.dtype.name,
         "bytes": layer.nbytes,
         "key fingerprint": layer.key_fingerprint,
         **_normalisation_facts(layer.normalisation),
     }
+
+
+def _cut_facts(layout: Layout) -> dict[str, Any]:
+    """How samples are cut into blocks."""
+    tile = {"tile": layout.tile} if isinstance(layout, TilesLayout) else {}
+    return {"kappa": layout.kappa, "layout": layout.name, **tile}
 
 
 def _normalisation_facts(normalisation: Normalisation | None) -> dict[str, Any]:

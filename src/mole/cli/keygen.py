@@ -36,7 +36,8 @@ from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import check_passphrase, whitening_path
 from mole.provider.keys.learning import sample_of
 from mole.provider.ledger import keygen_warnings
-from mole.scheme.augmented import refuse_too_large
+from mole.scheme.layer_sizes import refuse_too_large
+from mole.scheme.layouts import TilesLayout
 from mole.scheme.morphing import CORE_KINDS, CoreKind
 from mole.sources.inspection import inspect
 from mole.sources.opening import open_similar, open_source
@@ -46,6 +47,11 @@ from mole.sources.source import Source
 REPEATED = (
     "with kappa = {kappa} the same core is used {kappa} times in every image, and a stranger with "
     "similar images may find it; kappa = 1 hides more"
+)
+TILES = (
+    "tiles hide images from the eye only: the same core is used {tiles:,} times in every image, so a "
+    "stranger with similar images finds it, and a developer with a few known images too; seal the "
+    "delivery, and send it to somebody you trust not to attack it"
 )
 NOT_WHITENED = (
     "with this core a stranger who gets morphed files and has similar images learns brightness, "
@@ -67,6 +73,13 @@ def keygen(
     kappa: Annotated[
         int, typer.Option(metavar="N", help="How many times the core stands on the diagonal.")
     ] = 1,
+    tile: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Morph square tiles of N pixels instead: for large images. They hide from the eye only.",
+        ),
+    ] = None,
     core: Annotated[
         CoreKind | None,
         typer.Option(
@@ -105,11 +118,14 @@ def keygen(
     learning = [place for place in (data, *(public or ())) if place is not None]
     kind: CoreKind = core or ("whitened" if learning else "orthogonal")
     _check_call(kind, learning, mode, resize)
+    if tile is not None and kappa != 1:
+        raise CallError("--tile says how many blocks there are: leave out --kappa")
     if not learning and (window or bits != "8" or skip_bad):
         raise CallError("--window, --bits and --skip-bad say how --data is read: add it, or leave them out")
     first = load_first_layer(layer) if layer_signer is None else load_signed_layer(layer, layer_signer)[0]
     _check_place(out, kind)
-    refuse_too_large(first)
+    layout = None if tile is None else TilesLayout.of_side(first.input_shape, tile)
+    refuse_too_large(first, layout)
     warnings = keygen_warnings(out, first.fingerprint)
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
     read: dict[str, Any] = {"labels": False, "window": parse_window(window), "bits": parse_bits(bits)}
@@ -124,7 +140,9 @@ def keygen(
         with progress_bar("Reading", quiet=quiet) as progress:
             sample = sample_of(sources, preparation, skip_bad=skip_bad, progress=progress)
     with progress_bar("Making the core", quiet=quiet) as progress:
-        key = MorphKey.generate(first.input_shape, kappa=kappa, core=kind, sample=sample, progress=progress)
+        key = MorphKey.generate(
+            first.input_shape, kappa=kappa, tile=tile, core=kind, sample=sample, progress=progress
+        )
     key.save(out, passphrase, recipients=recipient or ())
     for warning in warnings:
         warn(warning, quiet=quiet)
@@ -137,13 +155,15 @@ def keygen(
     if learnt is not None and not learnt.is_enough:
         side = key.morphing.core.size
         warn(FEW.format(images=learnt.images, side=side, enough=learnt.enough), quiet=quiet)
-    if kappa > 1:
+    if key.tile is not None:
+        warn(TILES.format(tiles=key.kappa), quiet=quiet)
+    elif kappa > 1:
         warn(REPEATED.format(kappa=kappa), quiet=quiet)
     facts: dict[str, Any] = {
         "key": str(out),
         "fingerprint": key.fingerprint,
         "core": key.core,
-        "kappa": key.kappa,
+        **({"kappa": key.kappa} if key.tile is None else {"tile": key.tile, "tiles": key.kappa}),
         **({"whitening": str(learnt)} if learnt is not None else {}),
     }
     show(facts, as_json=as_json)

@@ -40,7 +40,12 @@ def _stranger(made: Delivered) -> Iterator[str]:
         yield "What a stranger sees: names and sizes of files, encrypted for the recipients and your key."
         return
     yield "What a stranger who gets only the data files sees: noise."
-    if manifest.kappa > 1:
+    if manifest.layout == "tiles":
+        yield (
+            "Tiles hide from the eye only: with similar images at hand, a stranger rebuilds images, because "
+            f"the same core is used {manifest.kappa:,} times in each of them. Seal such a delivery."
+        )
+    elif manifest.kappa > 1:
         yield (
             f"With similar images at hand, a stranger may rebuild images: the same core is used "
             f"{manifest.kappa} times in each of them."

@@ -25,7 +25,7 @@ from mole.cli.terminal import progress_bar, say, show, warn, warn_of
 from mole.exchange.signatures import load_signed_layer
 from mole.provider.picture_sheet import save_sheet
 from mole.provider.review import contact_sheet, review_layer
-from mole.scheme.augmented import too_large
+from mole.scheme.layer_sizes import too_large
 from mole.scheme.shapes import element_count, shape_text
 from mole.sources.inspection import inspect
 from mole.sources.opening import open_source
@@ -59,7 +59,10 @@ def review(
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
     sizes = element_count(first.input_shape), element_count(first.output_shape)
     if reason := too_large(*sizes):
-        warn(f"a first layer for {shape_text(first.input_shape)} {reason}", quiet=quiet)
+        warn(
+            f"a first layer for {shape_text(first.input_shape)} needs a key with tiles: {reason}",
+            quiet=quiet,
+        )
     with progress_bar("Looking", quiet=quiet) as progress:
         looked = inspect(source, preparation, progress=progress)
     looked.refuse(skip_bad=skip_bad)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mole.errors import FileError, LayerFileError, MoleError
+from mole.exchange.layer_files import read_geometry
 from mole.foreign_text import shown
 from mole.limits import MAX_CLASSES
 from mole.scheme.shapes import Array, Shape, check_shape
@@ -157,6 +158,7 @@ def _description(fields: Fields) -> dict[str, Any]:
         "output_shape": [*fields.wholes("output_shape")],
         "kappa": fields.whole("kappa"),
         "layout": fields.text("layout"),
+        "geometry": read_geometry(fields.object("geometry")) if "geometry" in fields.names() else None,
     }
 
 

@@ -91,7 +91,7 @@ def _contents(
             f"{path}: a {type(layer).__name__} is not a layer; a key is saved with key.save"
         )
     else:
-        form, weight, fields = AUGMENTED_LAYER, layer.matrix, _augmented_layer_fields(layer)
+        form, weight, fields = AUGMENTED_LAYER, layer.weight, _augmented_layer_fields(layer)
     if weight.dtype.name not in STORED_DTYPES:
         raise LayerFileError(
             f"{path}: a layer is stored as {' or '.join(STORED_DTYPES)}, not {weight.dtype}"
@@ -137,11 +137,16 @@ def _first_layer_fields(layer: FirstLayer) -> dict[str, Any]:
         "kind": layer.kind,
         "input_shape": layer.input_shape,
         "output_shape": layer.output_shape,
-        **_geometry_fields(LayerGeometry.of(layer)),
+        **_hyper_parameters(LayerGeometry.of(layer)),
     }
 
 
-def _geometry_fields(geometry: LayerGeometry) -> dict[str, Any]:
+def geometry_fields(geometry: LayerGeometry) -> dict[str, Any]:
+    """A geometry as it stands in headers, where there is no weight to show the kernel's sides."""
+    return {"kernel": geometry.kernel, **_hyper_parameters(geometry)}
+
+
+def _hyper_parameters(geometry: LayerGeometry) -> dict[str, Any]:
     return {name: getattr(geometry, name) for name in ("stride", "padding", "dilation", "groups")}
 
 
@@ -160,7 +165,7 @@ def _first_layer(weight: Array, bias: Array | None, fields: Fields) -> FirstLaye
 
 def _augmented_layer_fields(layer: AugmentedLayer) -> dict[str, Any]:
     geometry = layer.geometry
-    known = {} if geometry is None else {"kernel": geometry.kernel, **_geometry_fields(geometry)}
+    known = {} if geometry is None else geometry_fields(geometry)
     return {
         "input_shape": layer.input_shape,
         "output_shape": layer.output_shape,
@@ -176,7 +181,7 @@ def _augmented_layer(weight: Array, bias: Array | None, fields: Fields) -> Augme
     if layout is None:
         raise FormatError("its layout is unknown")
     return AugmentedLayer(
-        matrix=weight,
+        weight=weight,
         bias=bias,
         input_shape=fields.wholes("input_shape"),
         output_shape=fields.wholes("output_shape"),
@@ -184,11 +189,12 @@ def _augmented_layer(weight: Array, bias: Array | None, fields: Fields) -> Augme
         layout=layout,
         key_fingerprint=fields.text("key_fingerprint"),
         normalisation=_normalisation(fields),
-        geometry=_geometry(fields) if "kernel" in fields.names() else None,
+        geometry=read_geometry(fields) if "kernel" in fields.names() else None,
     )
 
 
-def _geometry(fields: Fields) -> LayerGeometry:
+def read_geometry(fields: Fields) -> LayerGeometry:
+    """A geometry from a header, checked."""
     kernel, stride, dilation = (fields.wholes(name) for name in ("kernel", "stride", "dilation"))
     padding = fields.pairs("padding")
     lengths = {len(numbers) for numbers in (kernel, stride, dilation, padding)}

@@ -203,9 +203,8 @@ class _Fit(NamedTuple):
     def layer(self) -> Answer:
         """Whether the layer belongs here, and turns the probes into their features."""
         augmented, manifest = self.augmented, self.delivery.manifest
-        mine = (augmented.key_fingerprint, augmented.input_shape, augmented.output_shape, augmented.kappa)
-        theirs = (manifest.key_fingerprint, manifest.input_shape, manifest.output_shape, manifest.kappa)
-        if mine != theirs:
+        facts = ("key_fingerprint", "input_shape", "output_shape", "kappa", "layout")
+        if any(getattr(augmented, name) != getattr(manifest, name) for name in facts):
             return False, "it belongs to another delivery"
         error = probe_error(self.probes, augmented, self.delivery.encoding)
         limit = max(2 * self.expected, 1e-5)

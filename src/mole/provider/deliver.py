@@ -33,8 +33,9 @@ from mole.provider.remarks import ask_ledger, warn_of_clipping, warn_of_source
 from mole.provider.replacing import alone_at, put_in_place
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.shard_maker import why_left_out
-from mole.scheme.augmented import LayerDtype, refuse_too_large
+from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
+from mole.scheme.layer_sizes import refuse_too_large
 from mole.sources.inspection import inspect
 from mole.sources.opening import read_source
 from mole.sources.preparation import Mode, Preparation, Resize
@@ -152,10 +153,8 @@ def deliver(
     """
     sealed_for = recipient_texts(recipients)
     first = load_first_layer(layer)
-    if layer_dtype is not None:
-        refuse_too_large(first, layer_dtype)
-        if not allow_copying_layer:
-            refuse_copying(first, "the first layer" if isinstance(layer, FirstLayer) else os.fspath(layer))
+    if layer_dtype is not None and not allow_copying_layer:
+        refuse_copying(first, "the first layer" if isinstance(layer, FirstLayer) else os.fspath(layer))
     write_shards = _engine(engine, ray_address, source, out)
     if not replace:
         known = {"layer": first.fingerprint, "dtype": dtype, "mode": mode, "resize": resize}
@@ -172,6 +171,8 @@ def deliver(
     inspect(opened, preparation).refuse(skip_bad=skip_bad)
 
     key = key if isinstance(key, MorphKey) else key()
+    if layer_dtype is not None:
+        refuse_too_large(first, key.parameters.to_layout(), layer_dtype)
     signing = _signing_key(sign)
     ledger = Ledger(key.fingerprint, key.path)
     ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)

@@ -1,10 +1,13 @@
 """Layouts: which elements of a sample each block covers.
 
 The core meets a sample block by block. In the `rows` layout, the paper's, a block is a run of consecutive
-elements of the row vector. Everything that has to know where a block lies (morphing, whitening, the
-augmented layer, the attacks) asks a `Layout`, so another layout is one more class here and one more name.
+elements of the row vector. In the `tiles` layout it is a square of pixels in all channels, so that the
+augmented layer of a convolution is a convolution again, and large images become possible. Everything that
+has to know where a block lies (morphing, whitening, the augmented layer, the attacks) asks a `Layout`, so
+another layout is one more class here and one more name.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import ParameterError, ShapeError
-from mole.scheme.shapes import Array, Shape, block_size, element_count, rows_of
+from mole.quantities import joined
+from mole.scheme.shapes import Array, Shape, block_size, divisors, element_count, rows_of, shape_text
 
-LayoutName = Literal["rows"]
+LayoutName = Literal["rows", "tiles"]
 LAYOUTS: tuple[LayoutName, ...] = get_args(LayoutName)
 
 Indices = npt.NDArray[np.intp]
@@ -49,7 +53,7 @@ class Layout(ABC):
     @staticmethod
     def of(name: str, input_shape: Shape, kappa: int) -> "Layout":
         """The layout of this name, as it stands in keys, manifests and layer files."""
-        for kind in (RowsLayout,):
+        for kind in (RowsLayout, TilesLayout):
             if kind.name == name:
                 return kind(input_shape, kappa)
         raise ParameterError(f"layout {name!r} is unknown: use {' or '.join(LAYOUTS)}")
@@ -136,3 +140,93 @@ class RowsLayout(Layout):
         if self.blocks == 1:
             return core_inverse[start:stop]
         return super().inverse_rows(core_inverse, start, stop)
+
+
+class TilesLayout(Layout):
+    """Tiles of t pixels along each axis, in all channels: q = channels t^axes.
+
+    The core stands once for each tile, so kappa is the number of tiles and says how large they are. Morphed
+    values stand where their tile stood, so that a sample keeps its shape.
+
+    >>> layout = TilesLayout.of_side((1, 2, 4), 2)
+    >>> layout.kappa, layout.tile, layout.tile_grid
+    (2, 2, (1, 2))
+    >>> layout.to_blocks(np.arange(8.0).reshape(1, 1, 2, 4))
+    array([[0., 1., 4., 5.],
+           [2., 3., 6., 7.]])
+    """
+
+    name = "tiles"
+
+    @classmethod
+    def of_side(cls, input_shape: Shape, tile: int) -> "TilesLayout":
+        """The layout whose tiles have this side.
+
+        Raises:
+            ParameterError: if samples of this shape have no such tiles, with the sides that they have.
+        """
+        sides = tile_sides(input_shape)
+        if tile not in sides:
+            known = [str(side) for side in sides if side > 1]
+            advice = f"use {joined(known, 'or')}" if known else "use blocks of rows"
+            raise ParameterError(
+                f"a {shape_text(input_shape)} sample cannot be cut into tiles of side {tile}: {advice}"
+            )
+        return cls(input_shape, element_count(input_shape[1:]) // tile ** (len(input_shape) - 1))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not any(self.block == self._block_of(tile) for tile in tile_sides(self.input_shape)):
+            shape = shape_text(self.input_shape)
+            raise ParameterError(f"kappa = {self.kappa} does not cut a {shape} sample into square tiles")
+
+    @cached_property
+    def tile(self) -> int:
+        """The side of a tile, in pixels: t."""
+        return next(tile for tile in tile_sides(self.input_shape) if self.block == self._block_of(tile))
+
+    @property
+    def tile_grid(self) -> Shape:
+        """How many tiles stand along each axis."""
+        return tuple(side // self.tile for side in self.input_shape[1:])
+
+    @property
+    def places(self) -> Indices:
+        """Tile after tile, each channel by channel and row by row."""
+        return self.to_blocks(np.arange(self.elements).reshape(1, -1))
+
+    def to_blocks(self, samples: Array) -> Array:
+        """Samples cut into tiles: one transposition."""
+        cut = rows_of(samples, self.input_shape).reshape(len(samples), *self._cut_shape)
+        return cut.transpose(0, *(axis + 1 for axis in self._tiles_first)).reshape(-1, self.block)
+
+    def to_rows(self, blocks: Array) -> Array:
+        """Undo `to_blocks`."""
+        whole = self._whole(blocks)
+        shape = (len(whole), *(self._cut_shape[axis] for axis in self._tiles_first))
+        back = np.argsort(self._tiles_first)
+        return whole.reshape(shape).transpose(0, *(back + 1)).reshape(len(whole), self.elements)
+
+    def _block_of(self, tile: int) -> int:
+        return int(self.input_shape[0] * tile ** (len(self.input_shape) - 1))
+
+    @property
+    def _cut_shape(self) -> Shape:
+        """A sample with each axis cut in two: (channels, tiles, t, tiles, t)."""
+        halves = ((count, self.tile) for count in self.tile_grid)
+        return (self.input_shape[0], *(side for pair in halves for side in pair))
+
+    @property
+    def _tiles_first(self) -> tuple[int, ...]:
+        """Axes of a cut sample in the order of its blocks: (tiles, tiles, channels, t, t)."""
+        axes = len(self.tile_grid)
+        return (*range(1, 2 * axes, 2), 0, *range(2, 2 * axes + 1, 2))
+
+
+def tile_sides(input_shape: Shape) -> tuple[int, ...]:
+    """Every side that the tiles of a sample could have: what divides all of its axes but the first.
+
+    >>> tile_sides((3, 32, 48)), tile_sides((784,))
+    ((1, 2, 4, 8, 16), ())
+    """
+    return divisors(math.gcd(*input_shape[1:]))

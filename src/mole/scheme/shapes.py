@@ -141,9 +141,17 @@ def valid_kappas(input_shape: Shape) -> tuple[int, ...]:
     >>> valid_kappas((1, 4, 4))
     (1, 2, 4, 8, 16)
     """
-    elements = element_count(input_shape)
-    small = [k for k in range(1, math.isqrt(elements) + 1) if elements % k == 0]
-    return tuple(sorted({*small, *(elements // k for k in small)}))
+    return divisors(element_count(input_shape))
+
+
+def divisors(number: int) -> tuple[int, ...]:
+    """Everything that divides a number, the smallest first; nothing divides zero here.
+
+    >>> divisors(12), divisors(0)
+    ((1, 2, 3, 4, 6, 12), ())
+    """
+    small = [divisor for divisor in range(1, math.isqrt(number) + 1) if number % divisor == 0]
+    return tuple(sorted({*small, *(number // divisor for divisor in small)}))
 
 
 def block_size(input_shape: Shape, kappa: int) -> int:

@@ -11,6 +11,7 @@ from mole.torch.export import describe
 from mole.torch.find import FoundLayer, find_first_layer, layer_in_use
 from mole.torch.module import AugmentedModule
 from mole.torch.running import unwrapped
+from mole.torch.tiles_module import TilesModule
 
 DISTRIBUTED = {"DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule", "DeepSpeedEngine"}
 
@@ -47,7 +48,8 @@ def attach(model: nn.Module, augmented: AugmentedLayer, *, in_state_dict: bool =
     reasons = _mismatches(found, geometry, augmented)
     if reasons:
         raise UnsupportedLayerError(f"the augmented layer does not fit layer '{found.name}'", reasons)
-    module = AugmentedModule(
+    kind = TilesModule if augmented.layout == "tiles" else AugmentedModule
+    module = kind(
         augmented, added_padding=found.padding, hyper_parameters=_hyper_parameters(found.module)
     ).to(device=found.batch.device, dtype=found.batch.dtype)
     module.train(found.module.training)

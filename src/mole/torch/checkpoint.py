@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from mole.errors import FileError, MoleError, ParameterError
 from mole.exchange.checkpoint_files import CheckpointFacts, checkpoint_metadata, key_of, read_checkpoint
+from mole.exchange.layer_files import geometry_fields
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.shapes import Array, check_shape
 from mole.storage.checked import save_checked
@@ -113,6 +114,7 @@ def _description(part: AugmentedPart) -> dict[str, Any]:
         "output_shape": layer.output_shape,
         "kappa": layer.kappa,
         "layout": layer.layout,
+        **({} if layer.geometry is None else {"geometry": geometry_fields(layer.geometry)}),
     }
 
 
@@ -121,13 +123,14 @@ def _layer(
 ) -> AugmentedLayer:
     name = description["name"]
     return AugmentedLayer(
-        matrix=state[f"{name}.weight"],
+        weight=state[f"{name}.weight"],
         bias=state.get(f"{name}.bias"),
         input_shape=facts.input_shape,
         output_shape=check_shape(description["output_shape"]),
         kappa=int(description["kappa"]),
         layout=description["layout"],
         key_fingerprint=key_of(state[f"{name}.key_id"]),
+        geometry=description["geometry"],
     )
 
 

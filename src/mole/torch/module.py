@@ -71,7 +71,7 @@ class AugmentedModule(nn.Module):
         self._zeros_before = [before for before, _ in added_padding]
         padded = zip(augmented.input_shape[-len(added_padding) :], added_padding, strict=False)
         self._padded_sides = [side + sum(pair) for side, pair in padded]
-        self.register_buffer("weight", torch.from_numpy(augmented.matrix.copy()))
+        self.register_buffer("weight", torch.from_numpy(augmented.weight.copy()))
         bias = None if augmented.bias is None else torch.from_numpy(augmented.bias.copy())
         self.register_buffer("bias", bias)
         # A buffer as well, so that a checkpoint carries the fingerprint of its key.
@@ -91,7 +91,7 @@ class AugmentedModule(nn.Module):
     def layer(self) -> AugmentedLayer:
         """What it was made of: the layer that the provider sent."""
         return AugmentedLayer(
-            matrix=_numpy(self.weight),
+            weight=_numpy(self.weight),
             bias=None if self.bias is None else _numpy(self.bias),
             input_shape=self.input_shape,
             output_shape=self.output_shape,

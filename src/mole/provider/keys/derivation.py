@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from mole.errors import ParameterError
-from mole.scheme.layouts import Layout
+from mole.scheme.layouts import Layout, TilesLayout, tile_sides
 from mole.scheme.morphing import CORE_KINDS
 from mole.scheme.shapes import Shape, block_size, valid_kappas
 
@@ -119,26 +119,40 @@ class KeyParameters:
         """The side of the core, or an error for parameters that no core can have."""
         if self.core not in CORE_KINDS:
             raise ParameterError(f"core '{self.core}' is unknown", advice={"core": CORE_KINDS})
-        side = block_size(self.input_shape, self.kappa)
+        side = self.to_layout().block
         if side > MAX_CORE_SIDE:
-            smallest = min(kappa for kappa, other in self._sides() if other <= MAX_CORE_SIDE)
             raise ParameterError(
-                f"kappa = {self.kappa} needs a core of side {side}, and {MAX_CORE_SIDE} is the limit: "
-                f"use kappa = {smallest} or more"
+                f"{self._cut} needs a core of side {side}, and {MAX_CORE_SIDE} is the limit: "
+                f"{self._other(most=MAX_CORE_SIDE)}"
             )
         return side
 
     def refuse_small_core(self) -> None:
         """An error if the core would be too small to hide anything."""
-        side = block_size(self.input_shape, self.kappa)
-        if side >= MIN_CORE_SIDE:
-            return
-        largest = max((kappa for kappa, other in self._sides() if other >= MIN_CORE_SIDE), default=None)
-        advice = "give larger samples" if largest is None else f"use kappa = {largest} or less"
-        raise ParameterError(
-            f"kappa = {self.kappa} leaves a core of side {side}, which hides next to nothing: {advice}"
-        )
+        side = self.to_layout().block
+        if side < MIN_CORE_SIDE:
+            raise ParameterError(
+                f"{self._cut} leaves a core of side {side}, which hides next to nothing: "
+                f"{self._other(least=MIN_CORE_SIDE)}"
+            )
 
-    def _sides(self) -> list[tuple[int, int]]:
-        """Every kappa that samples of this shape could have, and the side of its core."""
-        return [(kappa, block_size(self.input_shape, kappa)) for kappa in valid_kappas(self.input_shape)]
+    @property
+    def _cut(self) -> str:
+        """What decided the side of the core, in words."""
+        layout = self.to_layout()
+        return f"a tile of {layout.tile}" if isinstance(layout, TilesLayout) else f"kappa = {self.kappa}"
+
+    def _other(self, *, least: int = 1, most: int = MAX_CORE_SIDE) -> str:
+        """What to do for a core whose side lies between these two."""
+        if self.layout == "tiles":
+            tiles = [TilesLayout.of_side(self.input_shape, tile) for tile in tile_sides(self.input_shape)]
+            sides = [(layout.tile, layout.block) for layout in tiles]
+        else:
+            kappas = reversed(valid_kappas(self.input_shape))  # the larger kappa, the smaller the core
+            sides = [(kappa, block_size(self.input_shape, kappa)) for kappa in kappas]
+        what = "a tile of" if self.layout == "tiles" else "kappa ="
+        usable = [number for number, side in sides if least <= side <= most]
+        if not usable:
+            return "give larger samples" if least > 1 else "give smaller samples"
+        number = usable[0] if least > 1 else usable[-1]
+        return f"use {what} {number} or {'more' if (least > 1) == (self.layout == 'tiles') else 'less'}"

@@ -24,8 +24,10 @@ from mole.provider.keys.key_file import (
     write_whitening,
 )
 from mole.provider.keys.learning import Learnt, how_learnt, learn_whitening
-from mole.scheme.augmented import AugmentedLayer, build_augmented_layer
+from mole.scheme.augmented import AugmentedLayer
+from mole.scheme.augmenting import build_augmented_layer
 from mole.scheme.first_layer import FirstLayer
+from mole.scheme.layouts import TilesLayout
 from mole.scheme.morphing import Core, Morphing, gaussian_core, orthogonal_core, whitened_core
 from mole.scheme.shapes import Array, Shape, block_size, check_shape
 from mole.scheme.whitening import Whitening
@@ -74,6 +76,7 @@ class MorphKey:
         input_shape: Shape,
         *,
         kappa: int = 1,
+        tile: int | None = None,
         core: str = "orthogonal",
         sample: Array | None = None,
         insecure_seed: bytes | None = None,
@@ -84,6 +87,8 @@ class MorphKey:
         Args:
             input_shape: shape of the samples, such as (3, 32, 32).
             kappa: how many times the core stands on the diagonal; 1 hides most and costs most.
+            tile: side of square tiles as blocks, instead of kappa: for images too large for one core. They
+                hide from the eye only.
             core: 'orthogonal', 'whitened' or 'gaussian'.
             sample: plain data, (n, *input_shape), from which a whitened core learns its statistics: what
                 will be morphed, and public images of the same kind where those are few.
@@ -91,8 +96,13 @@ class MorphKey:
             progress: told how far the core is.
         """
         parameters = KeyParameters(check_shape(input_shape), kappa, core)
+        if tile is not None:
+            if kappa != 1:
+                raise ParameterError("tiles say themselves how many blocks there are: leave out kappa")
+            tiles = TilesLayout.of_side(parameters.input_shape, tile)
+            parameters = replace(parameters, kappa=tiles.kappa, layout=tiles.name)
         parameters.check()
-        parameters = replace(parameters, kappa=int(kappa))
+        parameters = replace(parameters, kappa=int(parameters.kappa))
         seed = secrets.token_bytes(SEED_BYTES) if insecure_seed is None else insecure_seed
         if not isinstance(seed, bytes) or len(seed) != SEED_BYTES:
             raise ParameterError(f"a seed is {SEED_BYTES} bytes")
@@ -120,6 +130,12 @@ class MorphKey:
     def kappa(self) -> int:
         """How many times the core stands on the diagonal."""
         return self.parameters.kappa
+
+    @property
+    def tile(self) -> int | None:
+        """Side of a tile, if blocks are tiles."""
+        layout = self.parameters.to_layout()
+        return layout.tile if isinstance(layout, TilesLayout) else None
 
     @property
     def core(self) -> str:

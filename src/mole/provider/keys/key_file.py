@@ -26,7 +26,7 @@ from mole.errors import KeyFileError, MoleError
 from mole.provider.keys.derivation import VERSION, KeyParameters
 from mole.scheme.layouts import LAYOUTS
 from mole.scheme.morphing import CORE_KINDS
-from mole.scheme.shapes import block_size, check_shape, shape_text
+from mole.scheme.shapes import check_shape, shape_text
 from mole.scheme.whitening import Whitening
 from mole.storage.age import encrypt
 from mole.storage.atomic import new_secret_file, reason_of
@@ -165,7 +165,8 @@ def _parameters(fields: dict[str, str], name: str) -> KeyParameters:
         whitening=fields.get("whitening"),
     )
     try:
-        block_size(check_shape(parameters.input_shape), parameters.kappa)
+        check_shape(parameters.input_shape)
+        parameters.to_layout()
     except MoleError as error:
         raise KeyFileError(f"{name}: {error}") from None
     return parameters
