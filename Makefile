@@ -33,7 +33,7 @@ format: $(READY)  ## Format, and fix what the linter can fix
 # A process for each core, up to what an ordinary memory holds, and one thread in each: two libraries that both
 # take all cores wait for each other.
 # One that dies is not replaced: the run ends, and red, where it would wait for ever.
-PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses=8 --dist loadfile --max-worker-restart=0
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --maxprocesses=8 --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 
 test: $(READY)  ## Run tests and doctests, warnings are errors
 	$(PYTEST)
