@@ -76,7 +76,7 @@ def test_a_layer_of_another_key_is_found_by_the_probes(source, tmp_path):
         deliver(source, make_layer(), make_key(seed), LocalStore(tmp_path / str(seed)), **SMALL)
     store = LocalStore(tmp_path / "0")
     wrong = mole.load(tmp_path / "1" / "augmented-layer.safetensors")
-    forged = mole.AugmentedLayer(**{**vars(wrong), "key_fingerprint": make_key(0).fingerprint})
+    forged = replace(wrong, key_fingerprint=make_key(0).fingerprint)
     mole.save(forged, tmp_path / "0" / "augmented-layer.safetensors")
     manifest = Manifest.read(store)
     digest, size = digest_of(store, "augmented-layer.safetensors")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mole.errors import ParameterError, ShapeError
-from mole.scheme.layouts import LAYOUTS, Layout, RowsLayout
+from mole.scheme.layouts import LAYOUTS, Layout, RowsLayout, TilesLayout, tile_sides
 from mole.scheme.morphing import Core, Morphing
 from mole.scheme.shapes import element_count, unroll, valid_kappas
 
@@ -27,7 +27,12 @@ class ScatteredLayout(Layout):
 @st.composite
 def layouts(draw) -> Layout:
     shape = draw(st.lists(st.integers(1, 4), min_size=1, max_size=3).map(tuple))
-    kind = draw(st.sampled_from([RowsLayout, ScatteredLayout]))
+    kind = draw(st.sampled_from([RowsLayout, ScatteredLayout, TilesLayout]))
+    if kind is TilesLayout:
+        grid = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+        tile = draw(st.integers(1, 3))
+        shape = (draw(st.integers(1, 3)), *(tile * side for side in grid))
+        return TilesLayout.of_side(shape, draw(st.sampled_from(tile_sides(shape))))
     return kind(shape, draw(st.sampled_from(valid_kappas(shape))))
 
 
@@ -115,7 +120,7 @@ def test_every_name_has_a_layout(name):
 
 
 def test_what_cannot_be_cut_is_refused():
-    with pytest.raises(ParameterError, match="layout 'spirals' is unknown: use rows"):
+    with pytest.raises(ParameterError, match="layout 'spirals' is unknown: use rows or tiles"):
         Layout.of("spirals", (1, 8, 8), 4)
     with pytest.raises(ParameterError, match="kappa = 5 does not divide"):
         Layout.of("rows", (1, 8, 8), 5)
@@ -127,3 +132,31 @@ def test_what_cannot_be_cut_is_refused():
             layout.to_rows(wrong)
     with pytest.raises(ShapeError, match="the core has side 8, and blocks of this input 16"):
         Morphing(layout, Core(np.eye(8), np.eye(8)))
+
+
+def test_a_tile_is_a_square_of_pixels_in_all_channels():
+    layout = TilesLayout.of_side((2, 4, 6), 2)
+    assert (layout.tile, layout.tile_grid, layout.block, layout.kappa) == (2, (2, 3), 8, 6)
+    image = np.arange(48.0).reshape(1, 2, 4, 6)
+    for block, (row, column) in zip(layout.to_blocks(image), np.ndindex(2, 3), strict=True):
+        tile = image[0, :, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2]
+        assert np.array_equal(block, tile.ravel())
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile", "words"),
+    [
+        ((3, 32, 32), 5, "cannot be cut into tiles of side 5: use 2, 4, 8, 16 or 32"),
+        ((3, 32, 32), 0, "use 2, 4"),
+        ((3, 31, 32), 8, "use blocks of rows"),
+        ((784,), 4, "use blocks of rows"),
+    ],
+)
+def test_tiles_that_do_not_fill_a_sample_are_refused(shape, tile, words):
+    with pytest.raises(ParameterError, match=words):
+        TilesLayout.of_side(shape, tile)
+
+
+def test_a_kappa_that_makes_no_tiles_is_refused():
+    with pytest.raises(ParameterError, match="kappa = 2 does not cut a 1x8x8 sample into square tiles"):
+        Layout.of("tiles", (1, 8, 8), 2)

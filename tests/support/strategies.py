@@ -91,3 +91,31 @@ def _case(draw: st.DrawFn, layer: mole.FirstLayer, rng: np.random.Generator) -> 
 def layer_cases() -> st.SearchStrategy[Case]:
     """Mostly convolutions, of one to three axes; some Linear layers."""
     return st.one_of(convolution_cases(), convolution_cases(), linear_cases())
+
+
+@st.composite
+def tile_cases(draw: st.DrawFn) -> tuple[Case, int]:
+    """A convolution with a batch for it, and a side of tiles that its stride divides."""
+    axes = draw(st.sampled_from([1, 2, 2, 3]))
+    tile = draw(st.sampled_from({1: [4, 6, 12], 2: [2, 3, 4, 6], 3: [2, 3]}[axes]))
+    groups = draw(st.integers(1, 2))
+    inputs, outputs = (groups * draw(st.integers(1, 2)) for _ in range(2))
+    grid = tuple(tile * draw(st.integers(1, 3)) for _ in range(axes))
+    kernel = tuple(draw(st.integers(1, min(7, side))) for side in grid)
+    dilation = tuple(
+        draw(st.integers(1, max(1, (side - 1) // max(1, k - 1)) if k > 1 else 2))
+        for k, side in zip(kernel, grid, strict=True)
+    )
+    divisors = [stride for stride in range(1, tile + 1) if tile % stride == 0]
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    layer = mole.FirstLayer.conv(
+        rng.normal(size=(outputs, inputs // groups, *kernel)),
+        rng.normal(size=outputs) if draw(st.booleans()) else None,
+        input_shape=(inputs, *grid),
+        stride=tuple(draw(st.sampled_from(divisors)) for _ in range(axes)),
+        padding=tuple((draw(st.integers(0, 7)), draw(st.integers(0, 7))) for _ in range(axes)),
+        dilation=dilation,
+        groups=groups,
+    )
+    batch = rng.normal(size=(draw(st.integers(1, 3)), *layer.input_shape))
+    return Case(layer, batch, kappa=1), tile

@@ -14,11 +14,11 @@ from mole.torch import AugmentedModule, attach, export_first_layer
 from processors import needs_16_bits
 
 
-@pytest.fixture
-def setting(rng):
+@pytest.fixture(params=[None, 4], ids=["rows", "tiles"])
+def setting(rng, request):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 64, 5))
-    key = mole.MorphKey.generate((3, 8, 8), insecure_seed=bytes(32))
+    key = mole.MorphKey.generate((3, 8, 8), tile=request.param, insecure_seed=bytes(32))
     module = attach(model, mole.augment(export_first_layer(model, (3, 8, 8)), key))
     images = rng.normal(size=(6, 3, 8, 8)).astype(np.float32)
     return model, module, torch.from_numpy(mole.morph(images, key))

@@ -42,7 +42,7 @@ def _stranger(made: Delivered) -> Iterator[str]:
     yield "What a stranger who gets only the data files sees: noise."
     if manifest.layout == "tiles":
         yield (
-            "Tiles hide from the eye only: with similar images at hand, a stranger rebuilds images, because "
+            "Tiles hide from the eye only: with similar images at hand, a stranger rebuilds images, as "
             f"the same core is used {manifest.kappa:,} times in each of them. Seal such a delivery."
         )
     elif manifest.kappa > 1:

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -193,12 +193,11 @@ class TilesLayout(Layout):
     @property
     def places(self) -> Indices:
         """Tile after tile, each channel by channel and row by row."""
-        return self.to_blocks(np.arange(self.elements).reshape(1, -1))
+        return self._cut(np.arange(self.elements).reshape(1, -1))
 
     def to_blocks(self, samples: Array) -> Array:
         """Samples cut into tiles: one transposition."""
-        cut = rows_of(samples, self.input_shape).reshape(len(samples), *self._cut_shape)
-        return cut.transpose(0, *(axis + 1 for axis in self._tiles_first)).reshape(-1, self.block)
+        return self._cut(rows_of(samples, self.input_shape))
 
     def to_rows(self, blocks: Array) -> Array:
         """Undo `to_blocks`."""
@@ -206,6 +205,10 @@ class TilesLayout(Layout):
         shape = (len(whole), *(self._cut_shape[axis] for axis in self._tiles_first))
         back = np.argsort(self._tiles_first)
         return whole.reshape(shape).transpose(0, *(back + 1)).reshape(len(whole), self.elements)
+
+    def _cut(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        cut = rows.reshape(len(rows), *self._cut_shape)
+        return cut.transpose(0, *(axis + 1 for axis in self._tiles_first)).reshape(-1, self.block)
 
     def _block_of(self, tile: int) -> int:
         return int(self.input_shape[0] * tile ** (len(self.input_shape) - 1))

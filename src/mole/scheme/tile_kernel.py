@@ -146,7 +146,7 @@ class TileKernel(LinearPart):
         found = np.zeros((count, *self._output_tiles, outputs), np.result_type(rows, self.kernel))
         for offset in self.tiles.offsets():
             there, here = self._overlap(offset)
-            weight = self.kernel[(slice(None), slice(None), *offset)]
+            weight = _by_tile(self.kernel)[offset]
             found[(slice(None), *here)] += grid[(slice(None), *there)] @ weight.T
         return self._depth_to_space(found)
 
@@ -172,7 +172,7 @@ class TileKernel(LinearPart):
             ]
             inside = np.all([(one >= 0) & (one < side) for one, side in zip(at, grid, strict=True)], axis=0)
             where = tuple(one[inside] for one in at)
-            spread[(np.flatnonzero(inside), *where)] = self.kernel[(output[inside], slice(None), *offset)]
+            spread[(np.flatnonzero(inside), *where)] = _by_tile(self.kernel)[offset][output[inside]]
         return self.layout.to_rows(spread).T
 
     def _overlap(self, offset: Shape) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
@@ -228,8 +228,13 @@ def build_tile_kernel(
     kernel = np.empty(tiles.kernel_shape(layer.channels, layer.input_channels), stored)
     for offset in tiles.offsets():
         made = convolution(_in_window(inverse, tiles, offset).reshape(layout.block, -1))
-        kernel[(slice(None), slice(None), *offset)] = narrow(made, stored).reshape(layout.block, -1).T
+        _by_tile(kernel)[offset] = narrow(made, stored).reshape(layout.block, -1).T
     return kernel
+
+
+def _by_tile(kernel: Array) -> Array:
+    """A view of a kernel with its tiles in front: (*tiles, outputs, q)."""
+    return np.moveaxis(kernel, (0, 1), (-2, -1))
 
 
 def check_tiles(layer: FirstLayer, layout: TilesLayout) -> None:

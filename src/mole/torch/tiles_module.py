@@ -46,7 +46,7 @@ class TilesModule(AugmentedModule):
         self._tile = part.layout.tile
         self._added = [zeros for pair in added_padding for zeros in pair]
         geometry, tiles = part.geometry, part.tiles
-        # Of each axis: features per tile, tiles before the first, zeros around, reach of the kernel, stride.
+        # Of each axis: features per tile, tiles before the first, zeros around, kernel's reach, stride.
         self._axes = [
             [per_tile, -reach.first, sum(zeros), dilation * (kernel - 1) + 1, stride]
             for per_tile, reach, zeros, dilation, kernel, stride in zip(
@@ -67,7 +67,10 @@ class TilesModule(AugmentedModule):
 @torch.fx.wrap
 def _images(morphed: Tensor, sides: list[int], added: list[int], tile: int) -> Tensor:
     """Images made of tiles, (b, channels, *grid), without the zeros that the network put around them."""
-    if morphed.dim() == 2:
+    elements = 1
+    for side in sides:
+        elements *= side
+    if morphed.dim() == 2 and morphed.shape[1] == elements:
         return morphed.reshape([morphed.shape[0]] + sides)  # noqa: RUF005  (for TorchScript)
     if len(added) > 0 and list(morphed.shape[1:]) != sides:
         axes = len(added) // 2
