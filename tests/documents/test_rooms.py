@@ -12,7 +12,7 @@ import pytest
 from imports import SOURCE, Tree, room_of
 
 SHARED = {"scheme", "storage"}
-PROVIDER = SHARED | {"exchange", "sources", "provider"}
+PROVIDER = SHARED | {"exchange", "sources", "protection", "provider"}
 REACH = {
     "scheme": set(),
     "storage": set(),
@@ -20,8 +20,9 @@ REACH = {
     "attacks": {"scheme", "analysis"},
     "exchange": SHARED,
     "sources": SHARED,
+    "protection": SHARED,
     "torch": SHARED | {"exchange"},
-    "provider": SHARED | {"exchange", "sources"},
+    "provider": SHARED | {"exchange", "sources", "protection"},
     "audit": PROVIDER | {"analysis", "attacks"},
     "demo": PROVIDER | {"analysis", "attacks", "audit", "torch"},
     "cli": PROVIDER | {"analysis", "attacks", "audit", "torch", "demo"},

@@ -90,7 +90,7 @@ def test_streams_of_different_purposes_share_nothing():
 
 def test_chunks_do_not_show_in_the_stream(monkeypatch):
     whole = WordStream(bytes(32), "chunks").normals(1089)
-    monkeypatch.setattr("mole.provider.keys.derivation.PAIRS_AT_ONCE", 7)
+    monkeypatch.setattr("mole.provider.keys.derivation.WORDS_AT_ONCE", 14)
     assert np.array_equal(WordStream(bytes(32), "chunks").normals(1089), whole)
     assert np.array_equal(WordStream(bytes(32), "chunks").normals(101), whole[:101])
 

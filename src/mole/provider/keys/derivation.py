@@ -18,11 +18,12 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from mole.errors import ParameterError
 from mole.scheme.layouts import Layout, TilesLayout, tile_sides
 from mole.scheme.morphing import CORE_KINDS
+from mole.scheme.normals import normals_from
 from mole.scheme.shapes import Shape, block_size, valid_kappas
 
 SEED_BYTES = 32
 NONCE = bytes(16)  # every sub-key is used for one stream only
-PAIRS_AT_ONCE = 1 << 18
+WORDS_AT_ONCE = 1 << 19
 VERSION = 1  # of the derivation, and of the file
 MAX_CORE_SIDE = 16_384  # 2 GB in 64 bits, and minutes to draw
 MIN_CORE_SIDE = 16  # a smaller one hides nothing worth the name
@@ -63,20 +64,12 @@ class WordStream:
         return np.argsort(self.take(length), kind="stable")
 
     def normals(self, count: int) -> npt.NDArray[np.float64]:
-        """Independent standard normal numbers.
-
-        Box and Muller's method on pairs of words (v, w), of which the upper 53 bits are used:
-        r = sqrt(-2 ln((v + 1) / 2^53)), t = 2 pi w / 2^53, and the pair gives r cos t, r sin t.
-        """
-        numbers = np.empty(((count + 1) // 2, 2))
-        for start in range(0, len(numbers), PAIRS_AT_ONCE):
-            part = numbers[start : start + PAIRS_AT_ONCE]
-            words = (self.take(2 * len(part)) >> np.uint64(11)).astype(np.float64).reshape(-1, 2)
-            radius = np.sqrt(-2.0 * np.log((words[:, 0] + 1.0) * 2.0**-53))
-            angle = words[:, 1] * (2.0 * np.pi * 2.0**-53)
-            part[:, 0] = radius * np.cos(angle)
-            part[:, 1] = radius * np.sin(angle)
-        return numbers.reshape(-1)[:count]
+        """Independent standard normal numbers."""
+        numbers = np.empty(count + count % 2)
+        for start in range(0, len(numbers), WORDS_AT_ONCE):
+            part = numbers[start : start + WORDS_AT_ONCE]
+            part[:] = normals_from(self.take(len(part)))
+        return numbers[:count]
 
 
 @dataclass(frozen=True)

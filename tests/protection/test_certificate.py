@@ -1,0 +1,108 @@
+"""The certificate's formulas against calculations of another kind: water-filling, accounting, attacks."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mole.errors import ParameterError
+from mole.protection import Certificate, bits_of_covariance, composed
+
+CERTIFICATES = st.builds(
+    Certificate,
+    features=st.integers(1, 512),
+    clip=st.floats(1e-3, 1e3),
+    sigma=st.floats(1e-3, 1e3),
+)
+
+
+def water_filling(variances: np.ndarray, sigma: float, power: float) -> float:
+    """Capacity of parallel channels with these gains, by filling power into them: bits."""
+    noise = np.sort(sigma**2 / variances)
+    for used in range(len(noise), 0, -1):
+        level = (power + noise[:used].sum()) / used
+        if level > noise[used - 1]:
+            return float(np.log2(level / noise[:used]).sum() / 2)
+    raise AssertionError("there is always one channel that is used")
+
+
+@given(CERTIFICATES)
+def test_bits_are_those_of_equal_channels_and_below_the_limit(certificate):
+    equal = water_filling(np.ones(certificate.features), certificate.sigma, certificate.clip**2)
+    assert certificate.bits == pytest.approx(equal, rel=1e-9)
+    assert certificate.bits <= certificate.most_bits * (1 + 1e-12)
+
+
+@given(st.integers(1, 24), st.integers(0, 2**32), st.floats(0.05, 20))
+def test_no_covariance_of_clipped_features_exceeds_the_bound(features, seed, sigma):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(200, features)) * rng.exponential(size=features)
+    rows /= np.maximum(1, np.linalg.norm(rows, axis=1, keepdims=True))
+    covariance = np.cov(rows.T).reshape(features, features)
+    assert bits_of_covariance(covariance, sigma) <= Certificate(features, 1.0, sigma).bits * (1 + 0.01)
+
+
+@given(st.floats(1e-3, 200), st.integers(1, 512), st.floats(1e-2, 1e2))
+def test_sigma_for_bits_gives_those_bits(bits, features, clip):
+    made = Certificate.for_bits(bits, features=features, clip=clip)
+    assert made.bits == pytest.approx(bits, rel=1e-6)
+
+
+@pytest.mark.parametrize("sigma", [0.3, 0.847, 2.0, 10.0])
+@pytest.mark.parametrize("delta", [1e-2, 1e-5])
+def test_epsilon_is_dp_accountings(sigma, delta):
+    accounting = pytest.importorskip("dp_accounting")
+    certificate = Certificate(features=128, clip=1.0, sigma=sigma)
+    epsilon = certificate.epsilon(delta)
+    assert certificate.delta(epsilon) == pytest.approx(delta, rel=1e-3)
+    accountant = accounting.pld.PLDAccountant(value_discretization_interval=1e-3)
+    accountant.compose(accounting.GaussianDpEvent(sigma / 2))  # any two images are 2 C apart
+    assert epsilon == pytest.approx(accountant.get_epsilon(delta), rel=0.02, abs=0.02)
+
+
+@pytest.mark.parametrize("wrong", [{"features": 0}, {"clip": 0.0}, {"sigma": -1.0}, {"sigma": math.nan}])
+def test_what_makes_no_sense_is_refused(wrong):
+    with pytest.raises(ParameterError):
+        Certificate(**{"features": 8, "clip": 1.0, "sigma": 1.0, **wrong})
+    with pytest.raises(ParameterError, match="positive number of bits"):
+        Certificate.for_bits(0, features=8)
+
+
+def test_rows_of_one_image_add_up():
+    """As one row with less noise would tell: never more than the sum."""
+    one = Certificate.for_bits(1.0, features=64)
+    four = Certificate(64, 1.0, one.sigma / 2)  # the mean of four rows
+    both = composed([one] * 4)
+    assert four.bits <= both.bits == pytest.approx(4.0)
+    assert both.mu == pytest.approx(four.mu)
+
+
+def best_attacker(rng, features: int, sigma: float, candidates: int, tries: int) -> float:
+    """How often the nearest noise-free candidate is the right one: optimal for Gaussian noise."""
+    right = 0
+    for _ in range(tries):
+        known = rng.normal(size=(candidates, features))
+        known /= np.linalg.norm(known, axis=1, keepdims=True)
+        row = known[0] + sigma * rng.normal(size=features)
+        right += int(np.argmax(known @ row) == 0)  # all are of one length
+    return right / tries
+
+
+GRID = [(features, bits, count) for features in (8, 64) for bits in (0.5, 2.0, 8.0) for count in (10, 300)]
+
+
+@pytest.mark.parametrize(("features", "bits", "candidates"), GRID)
+def test_the_best_attacker_stays_below_the_bound(rng, features, bits, candidates):
+    certificate = Certificate.for_bits(bits, features=features)
+    found = best_attacker(rng, features, certificate.sigma, candidates, tries=400)
+    bound = certificate.identification(candidates)
+    assert found <= bound + 3 * math.sqrt(bound / 400)
+    assert bound >= 1 / candidates
+
+
+def test_without_noise_the_check_fails(rng):
+    """The negative twin: the same attacker, and the noise left out."""
+    bound = Certificate.for_bits(1.0, features=64).identification(300)
+    assert best_attacker(rng, 64, 1e-9, 300, tries=50) == 1.0 > 5 * bound

@@ -1,0 +1,152 @@
+"""A front is a hostile file: what it may hold, what it may do, and what it gives."""
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from mole.errors import FileError, ShapeError
+from mole.protection.front_file import front_metadata, read_front
+from mole.protection.front_runner import FrontRunner
+from mole.scheme.normalisation import Normalisation
+
+SHAPE, FEATURES = (1, 6, 6), 5
+
+
+def front_model(weight: np.ndarray, nodes=None, *, metadata: bool = True, **changes) -> onnx.ModelProto:
+    """A front that multiplies flattened images by a weight."""
+    nodes = nodes or [
+        helper.make_node("Flatten", ["images"], ["rows"]),
+        helper.make_node("MatMul", ["rows", "weight"], ["features"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "front",
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["batch", *SHAPE])],
+        [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["batch", weight.shape[1]])],
+        [numpy_helper.from_array(weight, "weight")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9, **changes)
+    if metadata:
+        helper.set_model_props(model, front_metadata(SHAPE, Normalisation((0.5,), (0.25,))))
+    return model
+
+
+@pytest.fixture
+def weight(rng) -> np.ndarray:
+    return rng.normal(size=(36, FEATURES)).astype(np.float32)
+
+
+@pytest.fixture
+def path(tmp_path, weight):
+    onnx.save(front_model(weight), tmp_path / "front.onnx")
+    return tmp_path / "front.onnx"
+
+
+def test_a_front_says_what_it_takes_and_gives_it(path, weight, rng):
+    front = read_front(path)
+    assert (front.input_shape, front.features, front.dimensions) == (SHAPE, (FEATURES,), FEATURES)
+    assert front.normalisation == Normalisation((0.5,), (0.25,))
+    images = rng.normal(size=(7, *SHAPE)).astype(np.float32)
+    with FrontRunner(front, threads=1) as run:
+        assert np.allclose(run(images), images.reshape(7, -1) @ weight, atol=1e-5)
+        assert run(images[:0]).shape == (0, FEATURES)
+        with pytest.raises(ShapeError, match="do not fit a front of 1x6x6"):
+            run(images[:, :, 1:])
+
+
+def with_function(weight) -> onnx.ModelProto:
+    function = helper.make_function(
+        "own", "Twice", ["x"], ["y"], [helper.make_node("Add", ["x", "x"], ["y"])],
+        [helper.make_opsetid("", 18)],
+    )  # fmt: skip
+    return front_model(weight, functions=[function])
+
+
+def with_operator(weight, name: str, domain: str = "") -> onnx.ModelProto:
+    last = helper.make_node(name, ["rows"], ["features"], domain=domain)
+    return front_model(weight, [helper.make_node("Flatten", ["images"], ["rows"]), last])
+
+
+def with_outside_weights(weight) -> onnx.ModelProto:
+    model = front_model(weight)
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="/etc/passwd")
+    return model
+
+
+HOSTILE = {
+    "functions": (with_function, "functions of its own"),
+    "foreign operator": (lambda w: with_operator(w, "Shell", "com.evil"), "Shell is not one of ONNX's own"),
+    "loop": (lambda w: with_operator(w, "Loop"), "Loop could run for ever"),
+    "outside weights": (with_outside_weights, "lie in other files"),
+    "no metadata": (lambda w: front_model(w, metadata=False), "does not say what it takes"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_a_front_may_not_hold_is_refused(tmp_path, weight, name):
+    make, words = HOSTILE[name]
+    (tmp_path / "front.onnx").write_bytes(make(weight).SerializeToString())
+    with pytest.raises(FileError, match=words):
+        read_front(tmp_path / "front.onnx")
+
+
+def test_what_is_no_onnx_file_is_refused(tmp_path):
+    for content in (b"no front", b"\xff" * 100):
+        (tmp_path / "front.onnx").write_bytes(content)
+        with pytest.raises(FileError, match=r"front\.onnx"):
+            read_front(tmp_path / "front.onnx")
+    with pytest.raises(FileError, match="cannot be read"):
+        read_front(tmp_path / "nowhere.onnx")
+
+
+def test_only_the_file_that_was_checked_is_run(tmp_path, weight):
+    """Its file is changed after it was read: what runs is another one."""
+    path = tmp_path / "front.onnx"
+    onnx.save(front_model(weight), path)
+    front = read_front(path)
+    images = np.zeros((2, *SHAPE), np.float32)
+    onnx.save(front_model(2 * weight), path)
+    with FrontRunner(front) as run, pytest.raises(FileError, match="could not be run"):
+        run(images)
+
+
+def test_a_front_that_gives_something_else_than_it_says_is_refused(tmp_path, weight):
+    model = front_model(weight)
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = FEATURES + 1
+    onnx.save(model, tmp_path / "front.onnx")
+    with (
+        FrontRunner(read_front(tmp_path / "front.onnx")) as run,
+        pytest.raises(FileError, match="could not be run|does not give the features that it says"),
+    ):
+        run(np.zeros((2, *SHAPE), np.float32))
+
+
+def test_a_front_that_takes_too_long_is_stopped(path):
+    with (
+        FrontRunner(read_front(path), seconds=0.01) as run,
+        pytest.raises(FileError, match="took longer than 0 s"),
+    ):
+        run(np.zeros((2, *SHAPE), np.float32))
+
+
+def test_a_front_that_wants_too_much_memory_harms_nobody(tmp_path, weight):
+    size = numpy_helper.from_array(np.array([1 << 20, 1 << 14], np.int64), "size")
+    nodes = [
+        helper.make_node("Flatten", ["images"], ["rows"]),
+        helper.make_node("ConstantOfShape", ["size"], ["huge"]),
+        helper.make_node("ReduceSum", ["huge"], ["sum"], keepdims=0),
+        helper.make_node("MatMul", ["rows", "weight"], ["made"]),
+        helper.make_node("Add", ["made", "sum"], ["features"]),
+    ]
+    model = front_model(weight, nodes)
+    model.graph.initializer.append(size)
+    onnx.save(model, tmp_path / "front.onnx")
+    with (
+        FrontRunner(read_front(tmp_path / "front.onnx")) as run,
+        pytest.raises(FileError, match="could not be run"),
+    ):
+        run(np.zeros((2, *SHAPE), np.float32))
