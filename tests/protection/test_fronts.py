@@ -120,7 +120,7 @@ def test_a_front_that_gives_something_else_than_it_says_is_refused(tmp_path, wei
     onnx.save(model, tmp_path / "front.onnx")
     with (
         FrontRunner(read_front(tmp_path / "front.onnx")) as run,
-        pytest.raises(FileError, match="could not be run|does not give the features that it says"),
+        pytest.raises(FileError, match=r"could not be run|does not give the features that it says"),
     ):
         run(np.zeros((2, *SHAPE), np.float32))
 

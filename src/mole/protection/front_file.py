@@ -1,8 +1,8 @@
 """A front: the developer's network from images to features, as an ONNX file that nobody need trust.
 
 It comes from the other side, so it is read as a hostile file: of a bounded size, complete in itself, made
-of ONNX's own operators and nothing else, without loops. What it computes is not checked, and need not be: the
-certificate holds for any front.
+of ONNX's own operators and nothing else, without loops. What it computes is not checked, and need not be:
+the certificate holds for any front.
 """
 
 import hashlib
