@@ -21,7 +21,7 @@ REACH = {
     "exchange": SHARED,
     "sources": SHARED,
     "protection": SHARED,
-    "torch": SHARED | {"exchange"},
+    "torch": SHARED | {"exchange", "protection"},
     "provider": SHARED | {"exchange", "sources", "protection"},
     "audit": PROVIDER | {"analysis", "attacks"},
     "demo": PROVIDER | {"analysis", "attacks", "audit", "torch"},

@@ -1,0 +1,160 @@
+"""Makes a front: a network from images to a few features, for protected deliveries.
+
+The backbone is any network, trained on public data. Its features are pooled, centred and projected to their
+principal components, each divided by the square root of its spread (half-whitened), and brought to length
+1: what the provider's clip then leaves as it is. All of it is fitted on public images, and goes into one
+ONNX file.
+"""
+
+import logging
+import warnings
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from mole.errors import MissingExtraError, ParameterError
+from mole.progress import Progress, no_progress
+from mole.protection.front_file import Front, front_metadata, read_front
+from mole.scheme.normalisation import Normalisation
+from mole.scheme.shapes import Array, Shape
+from mole.storage.atomic import new_file
+
+IMAGES_AT_ONCE = 64
+SMALLEST = 1e-6  # share of the largest spread that a component is taken to have at least
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """What is done to pooled features: (features - mean) @ matrix, (D,) and (D, d)."""
+
+    mean: npt.NDArray[np.float32]
+    matrix: npt.NDArray[np.float32]
+
+    @classmethod
+    def fit(cls, features: Array, dimensions: int) -> "Projection":
+        """The first principal components of public features, (n, D), half-whitened."""
+        count, width = features.shape
+        if not 1 <= dimensions <= min(count - 1, width):
+            raise ParameterError(
+                f"{dimensions} features cannot be made from {width} of {count} public images: ask for "
+                "fewer, or give more images"
+            )
+        mean = features.mean(axis=0, dtype=np.float64)
+        centred = features.astype(np.float64) - mean
+        variances, directions = np.linalg.eigh(centred.T @ centred / count)
+        spread = np.sqrt(np.maximum(variances[::-1][:dimensions], SMALLEST**2 * variances[-1]))
+        matrix = directions[:, ::-1][:, :dimensions] / np.sqrt(spread)
+        return cls(mean.astype(np.float32), matrix.astype(np.float32))
+
+
+class FrontModule(nn.Module):
+    """Backbone, pooling, projection, length 1."""
+
+    mean: Tensor
+    matrix: Tensor
+
+    def __init__(self, backbone: nn.Module, projection: Projection) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.register_buffer("mean", torch.from_numpy(projection.mean))
+        self.register_buffer("matrix", torch.from_numpy(projection.matrix))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Features of images: (b, *input_shape) to (b, d), each row of length 1."""
+        projected = (pooled(self.backbone(images)) - self.mean) @ self.matrix
+        return nn.functional.normalize(projected, dim=1)
+
+
+def pooled(output: Any) -> Tensor:
+    """One row of features for each image, from whatever a backbone gives: (b, D).
+
+    Maps and tokens are averaged. Of Hugging Face's outputs the pooled one is taken, the last hidden state,
+    or the logits, whichever is there first.
+    """
+    names = ("pooler_output", "last_hidden_state", "logits")
+    found = [output, *(getattr(output, name, None) for name in names)]
+    features = next((one for one in found if isinstance(one, Tensor)), None)
+    if features is None:
+        raise ParameterError("the network gives no features that a front could use: give one that does")
+    if features.ndim == 3:  # tokens, (b, tokens, D)
+        return features.mean(dim=1)
+    return features.flatten(2).mean(dim=2) if features.ndim > 3 else features.flatten(1)
+
+
+def make_front(
+    backbone: nn.Module,
+    images: Array,
+    path: str | PathLike[str],
+    *,
+    dimensions: int = 128,
+    normalisation: Normalisation | None = None,
+    progress: Progress = no_progress,
+) -> Front:
+    """Write a front, fitted on public images, and see that it gives what PyTorch gives.
+
+        make_front(backbone, layer.plain(public_images), "front.onnx", dimensions=128)
+
+    Args:
+        backbone: a network that gives features: without its last layer, if it is a classifier.
+        images: public images as the network takes them, normalised, (n, *input_shape).
+        path: the ONNX file to write; one of that name is replaced.
+        dimensions: how many features a row has.
+        normalisation: what was done to the images, for the provider to do as well.
+        progress: told how many images were seen.
+
+    Raises:
+        ParameterError: if there are too few images for so many features.
+        MissingExtraError: without ONNX.
+    """
+    backbone = backbone.eval()
+    features = pooled_features(backbone, images, progress)
+    module = FrontModule(backbone, Projection.fit(features, dimensions)).eval()
+    return save_front(module, images.shape[1:], path, normalisation=normalisation)
+
+
+def pooled_features(backbone: nn.Module, images: Array, progress: Progress = no_progress) -> Array:
+    """Pooled features of images, (n, D), without noise or projection."""
+    found = []
+    with torch.inference_mode():
+        for start in range(0, len(images), IMAGES_AT_ONCE):
+            batch = torch.from_numpy(np.ascontiguousarray(images[start : start + IMAGES_AT_ONCE]))
+            found.append(pooled(backbone(batch)).float().numpy())
+            progress(min(start + IMAGES_AT_ONCE, len(images)), len(images))
+    return np.concatenate(found)
+
+
+def save_front(
+    module: nn.Module,
+    input_shape: Shape,
+    path: str | PathLike[str],
+    *,
+    normalisation: Normalisation | None = None,
+) -> Front:
+    """Write any module as a front: features of any shape, maps too, which are then clipped as a whole."""
+    try:
+        import onnx  # noqa: PLC0415  (an extra)
+        import onnx.inliner  # noqa: PLC0415
+        import onnxscript  # noqa: F401, PLC0415  (PyTorch's exporter needs it)
+    except ImportError:
+        raise MissingExtraError("a front is written as ONNX", "export") from None
+    example = torch.zeros(2, *input_shape)
+    batches = ({0: torch.export.Dim("batch", min=1)},)
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it misses a package that is not needed
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the exporter, about itself
+        exported = torch.onnx.export(
+            module.eval(), (example,), dynamo=True, dynamic_shapes=batches, verbose=False
+        )
+    if exported is None:
+        raise ParameterError("PyTorch did not export this network")
+    model = onnx.inliner.inline_local_functions(exported.model_proto)
+    onnx.helper.set_model_props(model, front_metadata(input_shape, normalisation))
+    with new_file(Path(path)) as file:
+        file.write_bytes(model.SerializeToString())
+    return read_front(Path(path))

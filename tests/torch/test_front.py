@@ -1,0 +1,69 @@
+"""Fronts from networks: what the provider runs is what PyTorch computes."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from mole.errors import ParameterError
+from mole.protection.front_runner import FrontRunner
+from mole.scheme.normalisation import Normalisation
+from mole.torch.front import Projection, make_front, pooled, pooled_features, save_front
+from networks import resnet, vit
+
+SHAPE = (3, 32, 32)
+
+
+def small() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 24, 3, stride=2), nn.ReLU(), nn.Conv2d(24, 16, 3, stride=2)).eval()
+
+
+@pytest.fixture(scope="module")
+def images() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(60, *SHAPE)).astype(np.float32)
+
+
+BACKBONES = {"small": small, "resnet": lambda: resnet().resnet, "vit": lambda: vit().vit}
+
+
+@pytest.mark.parametrize("name", BACKBONES)
+def test_what_the_provider_runs_is_what_torch_computes(tmp_path, images, name):
+    backbone, normalisation = BACKBONES[name]().eval(), Normalisation.of_channels(0.5, 0.25, 3)
+    front = make_front(backbone, images, tmp_path / "front.onnx", dimensions=8, normalisation=normalisation)
+    assert (front.input_shape, front.features, front.normalisation) == (SHAPE, (8,), normalisation)
+    features = pooled_features(backbone, images)
+    projection = Projection.fit(features, 8)
+    expected = (features - projection.mean) @ projection.matrix
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    with FrontRunner(front, threads=1) as run:
+        found = run(images)  # more than were exported with: any batch is taken
+    assert np.allclose(found, expected, atol=1e-4)
+    assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
+
+
+def test_maps_are_a_front_too(tmp_path, images):
+    """The paper's feature transmission: the first layers, and nothing pooled."""
+    first = small()[0]
+    front = save_front(first, SHAPE, tmp_path / "front.onnx")
+    assert front.features == (24, 15, 15)
+    with FrontRunner(front, threads=1) as run, torch.no_grad():
+        expected = first(torch.from_numpy(images[:3])).flatten(1)
+        assert np.allclose(run(images[:3]), expected, atol=1e-5)
+
+
+def test_components_are_half_whitened(rng):
+    features = rng.normal(size=(5000, 6)) * np.array([4.0, 2.0, 1.0, 0.5, 0.1, 0.01])
+    projection = Projection.fit(features.astype(np.float32), 3)
+    spread = ((features - projection.mean) @ projection.matrix).std(axis=0)
+    assert np.allclose(spread, np.sqrt([4.0, 2.0, 1.0]), rtol=0.05)
+
+
+def test_too_few_public_images_are_refused(rng):
+    with pytest.raises(ParameterError, match="8 features cannot be made from 16 of 8 public images"):
+        Projection.fit(rng.normal(size=(8, 16)), 8)
+
+
+def test_what_gives_no_features_is_refused():
+    with pytest.raises(ParameterError, match="gives no features"):
+        pooled({"no": "tensor"})
