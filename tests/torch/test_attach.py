@@ -26,7 +26,7 @@ class Attached:
         self.original = copy.deepcopy(self.model)
         self.layer = export_first_layer(self.model, self.input_shape)
         self.place = find_first_layer(self.model, self.input_shape).name
-        self.key = mole.MorphKey.generate(self.input_shape, kappa=2, insecure_seed=SEED)
+        self.key = mole.MorphKey.generate(self.input_shape, kappa=4, insecure_seed=SEED)
         self.augmented = mole.augment(self.layer, self.key)
         self.module = attach(self.model, self.augmented)
         images = np.random.default_rng(0).normal(size=(4, *self.input_shape)).astype(np.float32)
@@ -104,7 +104,7 @@ def test_a_saved_model_gives_the_same_output(attached, tmp_path):
     torch.save(trained.state_dict(), tmp_path / "checkpoint.pt")
 
     fresh = copy.deepcopy(attached.original)
-    another = mole.MorphKey.generate(attached.input_shape)
+    another = mole.MorphKey.generate(attached.input_shape, kappa=4)  # a large core takes seconds
     attach(fresh, mole.augment(attached.layer, another))  # loading must replace this one
     with torch.no_grad():
         expected = logits(trained(attached.morphed))
@@ -132,7 +132,7 @@ def test_the_model_prints_its_new_layer():
 
 def test_attaching_again_replaces_the_augmented_layer():
     attached = Attached("vit")
-    other = mole.MorphKey.generate(attached.input_shape)
+    other = mole.MorphKey.generate(attached.input_shape, kappa=4)
     module = attach(attached.model, mole.augment(attached.layer, other))
     assert module.key_fingerprint == other.fingerprint
     assert sum(isinstance(m, AugmentedModule) for m in attached.model.modules()) == 1
