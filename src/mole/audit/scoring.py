@@ -9,8 +9,9 @@ from scipy.spatial.distance import cdist
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
 from mole.attacks.tools.attack import Finding, UpTo
+from mole.scheme.filling import without_filling
 from mole.scheme.normalisation import Normalisation
-from mole.scheme.shapes import Array, element_count, unroll
+from mole.scheme.shapes import Array, Shape, element_count, unroll
 
 MAX_PSNR = 150.0  # what is reported of images without any difference
 SMALLEST_PICTURE = 16  # positions: fewer resemble anything
@@ -29,6 +30,7 @@ class Truth:
         members: which of the candidates were delivered, or None where nobody asks.
         public: the images that an attacker has, for links between them and rows ...
         elsewhere: ... and the plain images behind another delivery, or None where there is none.
+        plain_shape: shape of images without the zeros that fill their tiles; None where there are none.
     """
 
     plain: Array
@@ -37,6 +39,15 @@ class Truth:
     members: npt.NDArray[np.bool_] | None = None
     public: Array | None = None
     elsewhere: Array | None = None
+    plain_shape: Shape | None = None
+
+    def images(self, count: int) -> Array:
+        """The first plain samples, without the zeros that fill their tiles."""
+        return self.cut(self.plain[:count])
+
+    def cut(self, samples: Array) -> Array:
+        """Samples without the zeros that fill their tiles, which are nobody's image."""
+        return samples if self.plain_shape is None else without_filling(samples, self.plain_shape)
 
     def pixels(self, plain: Array) -> Array:
         """Samples on the scale of pixels, 0 to 1."""
@@ -87,9 +98,7 @@ def score(finding: Finding, truth: Truth) -> Score:
     return Score(
         **images,
         channels=_channels(finding, truth),
-        best_map=None
-        if finding.maps is None
-        else _best_map(finding.maps, truth.plain[: len(finding.maps)]),
+        best_map=None if finding.maps is None else _best_map(finding.maps, truth.images(len(finding.maps))),
         components=_components(finding, truth),
         membership=_membership(finding, truth),
         **_distance_scores(finding, truth),
@@ -99,8 +108,8 @@ def score(finding: Finding, truth: Truth) -> Score:
 
 def aligned(finding: Finding, truth: Truth) -> Array:
     """Rebuilt images with what the attack left open filled in: the best an onlooker could make of them."""
-    images = np.asarray(finding.images, np.float64)
-    plain = truth.plain[: len(images)].astype(np.float64)
+    images = truth.cut(np.asarray(finding.images, np.float64))
+    plain = truth.images(len(images)).astype(np.float64)
     if finding.up_to == UpTo.COLOURS:
         return np.moveaxis(_fitted(np.moveaxis(images, 1, -1), np.moveaxis(plain, 1, -1)), -1, 1)
     if finding.up_to == UpTo.CONTRAST:
@@ -133,7 +142,7 @@ def _fitted(values: Array, wanted: Array) -> Array:
 
 
 def _image_scores(finding: Finding, truth: Truth) -> dict[str, Any]:
-    rebuilt, plain = aligned(finding, truth), truth.plain[: len(np.asarray(finding.images))]
+    rebuilt, plain = aligned(finding, truth), truth.images(len(np.asarray(finding.images)))
     seen, original = truth.pixels(rebuilt), truth.pixels(plain).astype(np.float64)
     pairs = correlations(unroll(rebuilt), unroll(plain))
     both = list(zip(original, seen, strict=True))
