@@ -1,5 +1,6 @@
 """Samples that tiles do not fill, from delivery to attached network and back."""
 
+import hashlib
 import json
 
 import numpy as np
@@ -19,6 +20,7 @@ from mole.scheme.filling import filled_layer
 from mole.storage.checked import load_checked, save_checked
 from mole.storage.stores import LocalStore
 from mole.torch import MorphedDataset, attach, export_first_layer
+from secrets_kept import DEVELOPER, RECIPIENT
 
 SMALL = "28x28 in tiles of 8"
 
@@ -100,11 +102,8 @@ def test_a_key_for_another_size_is_refused(tmp_path):
 
 def resealed(folder, **changes):
     """The manifest of a delivery with other fields, its checksum put right."""
-    import hashlib
-
     content = json.loads((folder / "manifest.json").read_text())
     content = {**content, **changes, "seal": "0" * 64}
-    content = {name: value for name, value in content.items() if value is not None}
     text = json.dumps(content, indent=1).encode() + b"\n"
     text = text.replace(b"0" * 64, hashlib.sha256(text).hexdigest().encode(), 1)
     (folder / "manifest.json").write_bytes(text)
@@ -180,30 +179,30 @@ def test_on_the_command_line(tmp_path):
         arrays[f"x_{split}"] = rng.integers(0, 256, (count, 1, 12, 12), dtype=np.uint8)
         arrays[f"y_{split}"] = rng.integers(0, 3, count)
     np.savez(tmp_path / "data.npz", **arrays)
-    (tmp_path / "pass").write_text("correct horse battery")
+    (tmp_path / "identity.txt").write_text(str(DEVELOPER))
 
     def mole_(*arguments):
         done = call(*arguments, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
-    secret = ("--key", "provider.key", "--passphrase-file", "pass")
+    secret = ("--key", "provider.key", "--identity", "identity.txt")
     layer = ("--layer", "first.safetensors")
     mole_("export-layer", "--network", "small_vgg", "--input-shape", "1x12x12", "--classes", 3,
           "--out", "first.safetensors")  # fmt: skip
-    said = mole_("keygen", *layer, "--tile", 8, "--passphrase-file", "pass")
+    said = mole_("keygen", *layer, "--tile", 8, "--recipient", RECIPIENT)
     assert "tiles of 8 do not fill 1x12x12 images: the key is for 1x16x16" in " ".join(said.split())
     mole_("deliver", "data.npz", *layer, *secret, "--out", "d", "--dtype", "int8")
     assert "plain shape" in mole_("info", "d")
     mole_("verify", "d")
     mole_("train", "d", "--epochs", 1, "--out", "model.safetensors", "--quiet")
     mole_("evaluate", "d", "--checkpoint", "model.safetensors", "--split", "test")
-    np.savez(tmp_path / "more.npz", x_new=arrays["x_test"])
+    np.savez(tmp_path / "more.npz", x_train=arrays["x_test"])
     mole_("morph", "more.npz", *layer, *secret, "--out", "requests")
     mole_("predict", "requests", "--checkpoint", "model.safetensors", "--out", "answers.parquet")
     assert Delivery.open(tmp_path / "requests").manifest.plain_shape == (1, 12, 12)
     mole_("recover", "requests", *secret, "--out", "back.npz")
     with np.load(tmp_path / "back.npz") as back:
-        assert np.array_equal(back["x_new"], arrays["x_test"])
+        assert np.array_equal(back["x_train"], arrays["x_test"])
     mole_("recover", "requests", *secret, "--out", "pictures")
     assert len(list((tmp_path / "pictures").rglob("*.png"))) == 24
