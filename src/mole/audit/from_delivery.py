@@ -33,6 +33,10 @@ OTHER_LAYER = (
 )
 NO_KEY = "No key was given, so what attacks found could not be compared with the truth."
 NO_SOURCE = "No source was given: the truth was recovered from the delivery with its key."
+ORDER_KNOWN = (
+    "The secret order of tiles was told to the attackers: whoever sees what stands in tiles finds out "
+    "where they belong, as in a jigsaw puzzle."
+)
 OTHER_SOURCE = (
     "The source given does not hold the images of this delivery, or is not read as it was then, so the "
     "truth was recovered from the delivery with its key."
@@ -145,8 +149,12 @@ def _truth(
     doubts = [] if is_given else [NO_SOURCE if source is None else OTHER_SOURCE]
     if given is not None and is_given:
         plain = given
-    plain = key.morphing.arranged(plain)  # whoever finds what stands in a tile finds where it belongs
-    return Truth(plain, manifest.normalisation, order, plain_shape=manifest.plain_shape), doubts
+    is_shuffled = key.morphing.tile_order is not None
+    truth = Truth(
+        key.morphing.arranged(plain), manifest.normalisation, order, plain_shape=manifest.plain_shape,
+        put_back=key.morphing.put_back if is_shuffled else None,
+    )  # fmt: skip
+    return truth, [*doubts, ORDER_KNOWN] if is_shuffled else doubts
 
 
 def _from_source(source: Source, delivered: Delivered, key: MorphKey, count: int) -> Array | None:

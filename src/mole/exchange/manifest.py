@@ -262,7 +262,7 @@ def _plain_shape(fields: Fields) -> Shape | None:
         return None
     whole = check_shape(fields.wholes("input_shape"))
     layout = Layout.of(fields.text("layout"), whole, fields.whole("kappa", least=1))
-    return check_plain_shape(check_shape(fields.wholes("plain_shape")), layout)
+    return check_plain_shape(fields.wholes("plain_shape"), layout)
 
 
 def _file_facts(fields: Fields) -> FileFacts:

@@ -68,7 +68,8 @@ class AugmentedLayer:
     def __post_init__(self) -> None:
         for name, most in (("input_shape", MAX_ELEMENTS), ("output_shape", MAX_FEATURES)):
             object.__setattr__(self, name, check_shape(getattr(self, name), most))
-        check_plain_shape(self.plain_shape, Layout.of(self.layout, self.input_shape, self.kappa))
+        layout = Layout.of(self.layout, self.input_shape, self.kappa)
+        object.__setattr__(self, "plain_shape", check_plain_shape(self.plain_shape, layout))
         _ = self.linear  # refuses a kappa, a layout or a weight that cannot be
         if self.bias is not None and self.bias.shape != self.output_shape[:1]:
             raise ShapeError(f"a bias of shape {self.bias.shape} does not fit {self.output_shape}")

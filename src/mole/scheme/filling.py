@@ -63,7 +63,10 @@ def check_plain_shape(shape: Shape | None, layout: Layout) -> Shape | None:
     Raises:
         ShapeError: if they would not fill them, or need no zeros.
     """
-    if shape is not None and (shape == layout.input_shape or not can_fill(shape, layout)):
+    if shape is None:
+        return None
+    shape = check_shape(shape)
+    if shape == layout.input_shape or not can_fill(shape, layout):
         whole = shape_text(layout.input_shape)
         raise ShapeError(f"{shown(shape_text(shape))} samples are not those that zeros make {whole} of")
     return shape

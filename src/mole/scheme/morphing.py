@@ -190,12 +190,15 @@ class Morphing:
 
     def unmorph(self, batch: Array) -> Array:
         """Plain data from morphed data, in the batch's own shape and dtype; what filled tiles is left."""
-        plain = self._multiply(batch, "inverse")
-        return plain if self.tile_order is None else self._in_order(plain, np.argsort(self.tile_order))
+        return self.put_back(self._multiply(batch, "inverse"))
 
     def arranged(self, batch: Array) -> Array:
         """Plain data with its tiles where they stand when it is morphed: elsewhere only if shuffled."""
         return batch if self.tile_order is None else self._in_order(batch, self.tile_order)
+
+    def put_back(self, batch: Array) -> Array:
+        """Undo `arranged`."""
+        return batch if self.tile_order is None else self._in_order(batch, np.argsort(self.tile_order))
 
     def inverse_rows(self, start: int, stop: int, *, dtype: FloatType) -> Array:
         """Rows `start` to `stop` of M^-1: (stop - start, elements)."""
