@@ -7,9 +7,17 @@ import pytest
 from PIL import Image
 
 import mole
-from mole.attacks import ATTACKS, feature_view, known_pairs, membership, reversing
+from mole.attacks import (
+    channel_fingerprint,
+    feature_view,
+    known_image,
+    known_pairs,
+    reversing,
+    unknown_kernels,
+)
 from mole.audit.from_delivery import ORDER_KNOWN, subject_of_delivery
 from mole.audit.from_elsewhere import with_other, with_public
+from mole.audit.report import Status
 from mole.audit.run import audit_subject
 from mole.sources.opening import open_source
 
@@ -58,22 +66,16 @@ def test_everything_has_the_shape_of_morphed_samples(filled):
 
 def test_attacks_are_compared_and_shown_without_the_zeros(filled):
     _, subject = filled
-    attacks = [module.ATTACK for module in (reversing, known_pairs, feature_view, membership)]
-    report = audit_subject(subject, attacks=attacks)
-    found = {attack.name: attack for attack in report.attacks}
-    assert found["known-pairs"].score.correlation > 0.99
-    assert found["reversing"].score.correlation > 0.9
+    modules = (unknown_kernels, feature_view, channel_fingerprint, known_image, reversing, known_pairs)
+    report = audit_subject(subject, attacks=[module.ATTACK for module in modules])
+    found = {tried.attack.name: tried for tried in report.attacks}
+    assert {tried.status for tried in report.attacks} == {Status.SUCCEEDED}
+    assert all(tried.score.correlation > 0.8 for tried in report.attacks)
+    assert found["known-pairs"].score.psnr > 100
     sizes = {
         Image.open(io.BytesIO(picture.png)).size for row in found["known-pairs"].pictures for picture in row
     }
     assert all(min(size) % SIDE == 0 for size in sizes), sizes
-
-
-def test_every_attack_runs(filled):
-    _, subject = filled
-    quick = [attack for attack in ATTACKS if attack.name not in {"learned-inversion", "brute-force-core"}]
-    report = audit_subject(subject, attacks=quick, budget=60)
-    assert len(report.attacks) == len(quick)
 
 
 def test_shuffled_tiles_are_told_to_the_attackers_and_shown_in_their_places(tmp_path):
