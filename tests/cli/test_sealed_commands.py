@@ -9,6 +9,7 @@ import pyrage
 import pytest
 
 import mole
+from chosen_layout import cut_options
 from command import call, files_in, right
 from deliveries import make_layer, write_npz
 from secrets_kept import DEVELOPER, RECIPIENT, STRANGER, sealed_files, ssh_key
@@ -31,7 +32,8 @@ def place(tmp_path_factory) -> Path:
     ssh_key(folder / "provider")
     ssh_key(folder / "other")
     owner = str(OWNER.to_public())
-    right("keygen", "--layer", "layer.safetensors", "--out", "my.key", "--recipient", owner, cwd=folder)
+    made = ["--out", "my.key", "--recipient", owner, *cut_options()]
+    right("keygen", "--layer", "layer.safetensors", *made, cwd=folder)
     facts = right(
         "deliver",
         "data.npz",

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ from strategies import fewer_examples, layer_cases
 
 def assert_same(one, other):
     assert type(one) is type(other)
-    for name, value in vars(one).items():
+    for name in (field.name for field in fields(one)):
+        value = getattr(one, name)
         if isinstance(value, np.ndarray):
             assert np.array_equal(value, getattr(other, name))
             assert value.dtype == getattr(other, name).dtype

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mole
+from chosen_layout import cut
 from deliveries import SMALL, contents, make_key, make_layer, write_npz
 from mole.errors import DeliveryError
 from mole.exchange.delivery import AUGMENTED, Delivery
@@ -41,7 +42,7 @@ def test_any_flipped_bit_is_found(tmp_path):
     np.savez(tmp_path / "tiny.npz", x=np.arange(96, dtype=np.uint8).reshape(6, 4, 4), y=np.arange(6))
     deliver(
         open_source(str(tmp_path / "tiny.npz")), layer,
-        mole.MorphKey.generate((1, 4, 4), insecure_seed=bytes(32)), LocalStore(folder),
+        mole.MorphKey.generate((1, 4, 4), insecure_seed=bytes(32), **cut()), LocalStore(folder),
         dtype="int8", rows_per_shard=3,
     )  # fmt: skip
     assert len(contents(folder)) == 7

@@ -17,7 +17,9 @@ from mole.foreign_text import shown
 from mole.provider.keys import MorphKey
 from mole.provider.row_numbers import RowNumbers
 from mole.scheme.augmented import AugmentedLayer
+from mole.scheme.filling import filled, filled_layer
 from mole.scheme.first_layer import FirstLayer
+from mole.scheme.layouts import Layout
 from mole.scheme.shapes import Array, Shape, block_size, element_count, shape_text, unroll
 from mole.sources.preparation import Preparation
 from mole.sources.source import Source
@@ -31,6 +33,10 @@ OTHER_LAYER = (
 )
 NO_KEY = "No key was given, so what attacks found could not be compared with the truth."
 NO_SOURCE = "No source was given: the truth was recovered from the delivery with its key."
+ORDER_KNOWN = (
+    "The secret order of tiles was told to the attackers: whoever sees what stands in tiles finds out "
+    "where they belong, as in a jigsaw puzzle."
+)
 OTHER_SOURCE = (
     "The source given does not hold the images of this delivery, or is not read as it was then, so the "
     "truth was recovered from the delivery with its key."
@@ -103,6 +109,8 @@ def subject_of_delivery(
             f"{key.fingerprint}: use that key"
         )
     layer, doubted = _own(layer, manifest)
+    if layer is not None:
+        layer = filled_layer(layer, manifest.input_shape)
     foreign = doubted if key is not None else [*doubted, NO_KEY]
     known, doubts = (None, []) if key is None else _truth(delivered, key, layer, truth)
     return Subject(
@@ -136,10 +144,17 @@ def _truth(
     count = SCORED + pairs_wanted(manifest.input_shape, manifest.kappa)
     given = None if source is None else _from_source(source, delivered, key, count)
     order = None if layer is None else np.asarray(key.channel_order(layer.channels))
-    recovered = key.morphing.unmorph(delivered.morphed[:count])
-    if given is not None and _alike(given, recovered):
-        return Truth(given, manifest.normalisation, order), []
-    return Truth(recovered, manifest.normalisation, order), [NO_SOURCE if source is None else OTHER_SOURCE]
+    plain = key.morphing.unmorph(delivered.morphed[:count])
+    is_given = given is not None and _alike(given, plain)
+    doubts = [] if is_given else [NO_SOURCE if source is None else OTHER_SOURCE]
+    if given is not None and is_given:
+        plain = given
+    is_shuffled = key.morphing.tile_order is not None
+    truth = Truth(
+        key.morphing.arranged(plain), manifest.normalisation, order, plain_shape=manifest.plain_shape,
+        put_back=key.morphing.put_back if is_shuffled else None,
+    )  # fmt: skip
+    return truth, [*doubts, ORDER_KNOWN] if is_shuffled else doubts
 
 
 def _from_source(source: Source, delivered: Delivered, key: MorphKey, count: int) -> Array | None:
@@ -149,14 +164,22 @@ def _from_source(source: Source, delivered: Delivered, key: MorphKey, count: int
         return None
     try:
         samples = RowNumbers.of(delivery, key, delivered.split).samples_of(delivered.ids[:count])
-        return preparation_of(delivery.manifest).plain_samples(part, samples)
+        plain = preparation_of(delivery.manifest).plain_samples(part, samples)
+        return as_morphed(plain, delivery.manifest)
     except MoleError:
         return None
 
 
 def preparation_of(manifest: Manifest) -> Preparation:
     """How the delivery's images were prepared."""
-    return Preparation(manifest.input_shape, manifest.normalisation, manifest.mode, manifest.resize)
+    return Preparation(manifest.network_shape, manifest.normalisation, manifest.mode, manifest.resize)
+
+
+def as_morphed(plain: Array, manifest: Manifest) -> Array:
+    """Plain images in the shape of morphed ones: with the zeros that fill their tiles."""
+    if manifest.plain_shape is None:
+        return plain
+    return filled(plain, Layout.of(manifest.layout, manifest.input_shape, manifest.kappa))
 
 
 def _alike(some: Array, others: Array) -> bool:
@@ -169,7 +192,7 @@ def _facts(delivered: Delivered, key: MorphKey | None) -> dict[str, Any]:
     return {
         "audited": "a delivery",
         "rows": f"{delivered.rows:,}, of which {attacked:,} of split '{delivered.split}' were attacked",
-        "input shape": shape_text(manifest.input_shape),
+        "input shape": shape_text(manifest.network_shape),
         "kappa": manifest.kappa,
         "side of the core": block_size(manifest.input_shape, manifest.kappa),
         "core": "not known without its key" if key is None else key.core,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.attacks.tools.views import Labels
-from mole.audit.from_delivery import most_rows, preparation_of
+from mole.audit.from_delivery import as_morphed, most_rows, preparation_of
 from mole.audit.scoring import Truth, same_images
 from mole.audit.subject import Subject
 from mole.errors import DeliveryError, SourceError
@@ -53,6 +53,7 @@ def with_public(subject: Subject, manifest: Manifest, public: Source, *, skip_ba
         left_out = LEFT_OUT.format(count - len(places), count)
         subject = replace(subject, warnings=(*subject.warnings, left_out))
     labels = None if split.labels is None else np.asarray(split.labels[chosen[places]], np.int64)
+    images = as_morphed(images, manifest)
     return with_public_images(subject, images, _numbered(labels, public.classes, manifest.classes))
 
 
@@ -95,7 +96,7 @@ def with_other(subject: Subject, delivery: Delivery, other: Delivery, key: Morph
     rows, _ = other.first_rows(other.main_split, most_rows(its.input_shape))
     truth = subject.truth
     if truth is not None and key is not None and its.key_fingerprint == key.fingerprint:
-        truth = replace(truth, elsewhere=key.morphing.unmorph(rows))
+        truth = replace(truth, elsewhere=key.morphing.arranged(key.morphing.unmorph(rows)))
     return replace(subject, elsewhere=rows, truth=truth, warnings=doubts)
 
 

@@ -67,7 +67,7 @@ class Particulars:
             key_fingerprint=manifest.key_fingerprint,
             layer_fingerprint=manifest.layer_fingerprint,
             images=manifest.rows,
-            shape=shape_text(manifest.input_shape),
+            shape=shape_text(manifest.network_shape),
             splits={name: facts.rows for name, facts in manifest.splits.items()},
             labelled=tuple(name for name in manifest.splits if delivery.labels(name) is not None),
             classes=manifest.classes or (),

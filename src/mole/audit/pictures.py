@@ -77,8 +77,8 @@ def _columns(
     subject: Subject, truth: Truth, attack: Attack, finding: Finding, count: int
 ) -> Iterator[tuple[str, Sequence[Array] | Array]]:
     """What to show of the first images, each with its caption."""
-    yield "Original", truth.pixels(truth.plain[:count])
-    yield "Morphed", [stretched(image) for image in subject.morphed[:count]]
+    yield "Original", truth.pixels(truth.images(truth.plain[:count]))
+    yield "Morphed", [stretched(image) for image in truth.cut(subject.morphed[:count])]
     maps = _maps(subject, attack, finding, count)
     if maps is not None:
         yield "What the attacker sees of", [stretched(_strongest(several)) for several in maps[:count]]

@@ -21,6 +21,7 @@ from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layouts import Layout, TilesLayout
 from mole.scheme.normalisation import Normalisation
+from mole.scheme.shapes import Shape
 from mole.storage.age import is_age_file
 from mole.storage.locations import is_local, local_path
 
@@ -66,6 +67,7 @@ def _delivery_facts(delivery: Delivery) -> dict[str, Any]:
         "classes": manifest.classes,
         "columns": manifest.columns,
         "input shape": manifest.input_shape,
+        **_plain_facts(manifest.plain_shape),
         "output shape": manifest.output_shape,
         **_cut_facts(Layout.of(manifest.layout, manifest.input_shape, manifest.kappa)),
         "dtype": manifest.dtype,
@@ -138,6 +140,7 @@ def _augmented_facts(layer: AugmentedLayer) -> dict[str, Any]:
     return {
         "what": "augmented layer",
         "input shape": layer.input_shape,
+        **_plain_facts(layer.plain_shape),
         "output shape": layer.output_shape,
         **_cut_facts(Layout.of(layer.layout, layer.input_shape, layer.kappa)),
         "bias": layer.bias is not None,
@@ -146,6 +149,11 @@ def _augmented_facts(layer: AugmentedLayer) -> dict[str, Any]:
         "key fingerprint": layer.key_fingerprint,
         **_normalisation_facts(layer.normalisation),
     }
+
+
+def _plain_facts(plain_shape: Shape | None) -> dict[str, Any]:
+    """The shape of images, where zeros fill their tiles."""
+    return {} if plain_shape is None else {"plain shape": plain_shape}
 
 
 def _cut_facts(layout: Layout) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def _stranger(made: Delivered) -> Iterator[str]:
         yield "What a stranger sees: names and sizes of files, encrypted for the recipients and your key."
         return
     yield "What a stranger who gets only the data files sees: noise."
-    if manifest.layout == "tiles":
+    if manifest.layout.endswith("tiles"):
         yield (
             "Tiles hide from the eye only: with similar images at hand, a stranger rebuilds images, as "
             f"the same core is used {manifest.kappa:,} times in each of them. Seal such a delivery."

@@ -29,7 +29,7 @@ class CheckpointFacts:
 
     Attributes:
         network: name of a built-in network, or any other name.
-        input_shape: shape of a sample.
+        input_shape: shape of a sample as the network takes it; zeros that fill tiles do not count.
         classes: how many classes it tells apart.
         class_names: their names, if there are any.
         key_fingerprint: the key of its augmented layer; filled in when it is saved.
@@ -159,6 +159,9 @@ def _description(fields: Fields) -> dict[str, Any]:
         "kappa": fields.whole("kappa"),
         "layout": fields.text("layout"),
         "geometry": read_geometry(fields.object("geometry")) if "geometry" in fields.names() else None,
+        "input_shape": check_shape(fields.wholes("input_shape"))
+        if "input_shape" in fields.names()
+        else None,
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mole.errors import LayerFileError, MoleError, ShapeError
 from mole.scheme.augmented import STORED_DTYPES, AugmentedLayer
-from mole.scheme.first_layer import MAX_SPATIAL_AXES, FirstLayer
+from mole.scheme.first_layer import MAX_SPATIAL_AXES, FirstLayer, Padding
 from mole.scheme.geometry import LayerGeometry
 from mole.scheme.layouts import LAYOUTS
 from mole.scheme.morphing import narrow
@@ -85,6 +85,7 @@ def _contents(
 ) -> tuple[dict[str, Array], dict[str, str]]:
     """The tensors and the metadata of a layer's file."""
     if isinstance(layer, FirstLayer):
+        _check_padding(layer.padding)
         form, weight, fields = FIRST_LAYER, layer.weight, _first_layer_fields(layer)
     elif not isinstance(layer, AugmentedLayer):
         raise LayerFileError(
@@ -150,13 +151,20 @@ def _hyper_parameters(geometry: LayerGeometry) -> dict[str, Any]:
     return {name: getattr(geometry, name) for name in ("stride", "padding", "dilation", "groups")}
 
 
+def _check_padding(padding: Padding) -> Padding:
+    """Layers that leave out positions at an end are made here for filled tiles, and never exchanged."""
+    if any(min(pair) < 0 for pair in padding):
+        raise ShapeError("padding must not be negative")
+    return padding
+
+
 def _first_layer(weight: Array, bias: Array | None, fields: Fields) -> FirstLayer:
     return FirstLayer(
         weight=weight,
         bias=bias,
         input_shape=fields.wholes("input_shape"),
         stride=fields.wholes("stride"),
-        padding=fields.pairs("padding"),
+        padding=_check_padding(fields.pairs("padding")),
         dilation=fields.wholes("dilation"),
         groups=fields.whole("groups"),
         normalisation=_normalisation(fields),
@@ -172,6 +180,7 @@ def _augmented_layer_fields(layer: AugmentedLayer) -> dict[str, Any]:
         "kappa": layer.kappa,
         "layout": layer.layout,
         "key_fingerprint": layer.key_fingerprint,
+        **({} if layer.plain_shape is None else {"plain_shape": layer.plain_shape}),
         **known,
     }
 
@@ -190,6 +199,7 @@ def _augmented_layer(weight: Array, bias: Array | None, fields: Fields) -> Augme
         key_fingerprint=fields.text("key_fingerprint"),
         normalisation=_normalisation(fields),
         geometry=read_geometry(fields) if "kernel" in fields.names() else None,
+        plain_shape=fields.wholes("plain_shape") if "plain_shape" in fields.names() else None,
     )
 
 

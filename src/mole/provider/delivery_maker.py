@@ -66,8 +66,7 @@ class DeliveryMaker:
             present = store.names()
             missing = [job for job in plan.jobs if job.name not in present or self._is_dated(job)]
             is_fitted = plan.dtype != "int8" or SCALES in present
-            shape = plan.layer.input_shape
-            encoding = load_encoding(store, plan.dtype, shape) if is_fitted else self._fit(maker)
+            encoding = load_encoding(store, plan.dtype, plan.input_shape) if is_fitted else self._fit(maker)
             probes, error = self._checked_layer(encoding, is_written=AUGMENTED in present)
             self._follow(engine(maker, missing, encoding, store), missing, progress)
         shards = {job: ShardFile(store, job.name).facts() for job in plan.jobs}
@@ -96,7 +95,8 @@ class DeliveryMaker:
         morphed = unroll(key.morphing.morph(plain))
         if encoding.scales is not None:
             plain, morphed = unclipped(plain, morphed, encoding.scales)
-        features = features_of(layer, plain, channel_order=order).astype(np.float32)
+        seen = key.morphing.arranged(plain)
+        features = features_of(layer, seen, channel_order=order).astype(np.float32)
         probes = Probes(encoding.encode(morphed), features)
         error = probe_error(probes, augmented, encoding)
         if not error <= MAX_PROBE_ERROR:
@@ -179,7 +179,7 @@ class DeliveryMaker:
             delivery_id=plan.delivery_id,
             key_fingerprint=key.fingerprint,
             layer_fingerprint=plan.layer.fingerprint,
-            input_shape=plan.layer.input_shape,
+            input_shape=plan.input_shape,
             output_shape=plan.layer.output_shape,
             kappa=key.kappa,
             layout=key.parameters.layout,
@@ -192,6 +192,7 @@ class DeliveryMaker:
             columns=plan.keep,
             splits=splits,
             column=column_of(plan.dtype),
+            plain_shape=None if plan.input_shape == plan.layer.input_shape else plan.layer.input_shape,
         )
 
     def _nothing_usable(self) -> SourceError:

@@ -14,8 +14,9 @@ from mole.exchange.shards import RESERVED, Dtype, shard_name
 from mole.foreign_text import shown
 from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
+from mole.scheme.filling import can_fill
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.shapes import element_count
+from mole.scheme.shapes import Shape, element_count
 from mole.sources.opening import read_source
 from mole.sources.preparation import Mode, Preparation, Resize
 from mole.sources.reading import Reading
@@ -71,6 +72,7 @@ class Plan:
         reading: what the provider said of how the data is read.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         recipients: for whom the delivery is sealed; none for one that is not.
+        input_shape: shape of a morphed sample: the layer's, unless zeros fill its tiles.
         sizes: how many samples each split has.
         classes: names of the classes that leave, if any.
         kept: the type of each further column.
@@ -93,6 +95,7 @@ class Plan:
     reading: Reading = field(default_factory=Reading)
     rows_per_shard: int | None = None
     recipients: tuple[str, ...] = ()
+    input_shape: Shape = field(init=False)
     sizes: Mapping[str, int] = field(init=False)
     classes: tuple[str, ...] | None = field(init=False)
     kept: Mapping[str, pa.DataType] = field(init=False)
@@ -102,6 +105,7 @@ class Plan:
     def __post_init__(self, source: Source, key: MorphKey) -> None:
         self._check(key)
         facts = {
+            "input_shape": key.input_shape,
             "sizes": {name: len(split) for name, split in source.splits.items()},
             "classes": source.classes if self.class_names and self.labels else None,
             "kept": kept_types(source, self.keep),
@@ -120,7 +124,7 @@ class Plan:
     @cached_property
     def jobs(self) -> list[ShardJob]:
         """The shards of each split, of about the same size, so that cores which share them end together."""
-        elements = element_count(self.layer.input_shape)
+        elements = element_count(self.input_shape)
         at_most = self.rows_per_shard or max(1, SHARD_BYTES // (4 * elements))
         jobs = []
         for name, size in self.sizes.items():
@@ -141,7 +145,7 @@ class Plan:
         return read_source(self.source_address, replace(self.reading, labels=self.labels))
 
     def _check(self, key: MorphKey) -> None:
-        if key.input_shape != self.layer.input_shape:
+        if not can_fill(self.layer.input_shape, key.parameters.to_layout()):
             raise ParameterError(
                 f"the key morphs samples of shape {key.input_shape} and the layer takes "
                 f"{self.layer.input_shape}: make a key for this layer"

@@ -19,6 +19,7 @@ from mole.provider.image_names import source_split
 from mole.provider.keys import MorphKey
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.sealing import opened_with
+from mole.scheme.filling import without_filling
 from mole.scheme.shapes import roll
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
@@ -46,7 +47,7 @@ def recover(
     identity: Identity | None = None,
     progress: Progress = no_progress,
 ) -> Arrays:
-    """Arrays x_<split> of samples, (n, *input_shape), y_<split> of labels, row_id_<split> of row ids.
+    """Arrays x_<split> of samples, (n, *shape), y_<split> of labels, row_id_<split> of row ids.
 
     Samples have the number type of the source: see `Preparation.pixels`. A delivery that was sealed under
     the key opens with it; one that was sealed otherwise needs an identity.
@@ -120,6 +121,7 @@ def largest_error(opened: Delivery, key: MorphKey) -> float:
     errors = ((words / 2.0**64 - 0.5) * scales).astype(np.float32)
     nothing = np.zeros((1, len(scales)), np.float32)
     plain = roll(key.morphing.unmorph(errors) - key.morphing.unmorph(nothing), shape)
+    plain = without_filling(plain, manifest.network_shape)
     if manifest.normalisation is not None:
         plain = plain * np.reshape(manifest.normalisation.std, (-1,) + (1,) * (len(shape) - 1))
     largest = float(np.abs(plain).max())
@@ -151,12 +153,13 @@ def opened_for(
 def _recovered(delivery: Delivery, key: MorphKey, split: str) -> Iterator[_Rows]:
     """The samples of each shard of a split, as they were in the source; none for one without shards."""
     manifest = delivery.manifest
-    preparation = Preparation(manifest.input_shape, manifest.normalisation)
+    shape = manifest.network_shape
+    preparation = Preparation(shape, manifest.normalisation)
     if not delivery.split(split).shards:
-        nothing = np.zeros((0, *manifest.input_shape), np.float32)
+        nothing = np.zeros((0, *shape), np.float32)
         yield _Rows(preparation.pixels(nothing, delivery.split(split).source_dtype), None, ())
     for shard in delivery.shards(split):
         morphed = delivery.encoding.decode(shard.values)
         plain = roll(key.morphing.unmorph(morphed), manifest.input_shape)
-        samples = preparation.pixels(plain, delivery.split(split).source_dtype)
+        samples = preparation.pixels(without_filling(plain, shape), delivery.split(split).source_dtype)
         yield _Rows(samples, shard.labels, shard.row_ids)

@@ -45,7 +45,7 @@ def check_form(delivery: Delivery, form: Form) -> None:
         raise DeliveryError(f"the splits have different number types ({kinds}): write an .npz file")
     if form != "images":
         return
-    shape = delivery.manifest.input_shape
+    shape = delivery.manifest.network_shape
     for dtype in types.values():
         if len(shape) != 3 or shape[0] not in IMAGE_CHANNELS.get(dtype, ()):
             raise DeliveryError(

@@ -39,7 +39,7 @@ class ShardMaker:
             name: RowNumbers(key, plan.delivery_id, name, size) for name, size in plan.sizes.items()
         }
         self._source = source
-        self._input_shape = plan.layer.input_shape
+        self._input_shape = plan.input_shape
         self._decoders = decoders if source.decodes else None
         self._stopped = Event()
 
@@ -80,7 +80,7 @@ class ShardMaker:
         )
 
     def read_row(self, job: ShardJob, row_id: str) -> Array:
-        """Plain data of one row of a shard, (1, *input_shape), read from the source."""
+        """Plain data of one row of a shard, (1, *shape), read from the source."""
         numbers = self.rows[job.split]
         try:
             position = numbers.ids.index(row_id, job.start, job.stop)
@@ -92,7 +92,7 @@ class ShardMaker:
         return self.plan.preparation.read_many(split, [sample], skip_bad=False).plain
 
     def morphed(self, plain: Array) -> Array:
-        """Morphed rows before they are encoded, (b, elements), from plain data, (b, *input_shape)."""
+        """Morphed rows before they are encoded, (b, elements), from plain data, (b, *shape)."""
         return unroll(self.key.morphing.morph(plain))
 
     def _shard(self, name: str, values: npt.NDArray[Any], positions: list[int], dtypes: set[str]) -> Shard:

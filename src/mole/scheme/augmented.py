@@ -14,6 +14,7 @@ from mole.errors import ParameterError, ShapeError
 from mole.limits import MAX_ELEMENTS, MAX_FEATURES
 from mole.quantities import size_text
 from mole.scheme.convolution import add_bias
+from mole.scheme.filling import check_plain_shape
 from mole.scheme.geometry import LayerGeometry
 from mole.scheme.layouts import Indices, Layout, LayoutName, TilesLayout
 from mole.scheme.linear_parts import DenseMatrix, LinearPart
@@ -44,12 +45,13 @@ class AugmentedLayer:
         weight: its numbers. In the layout `rows` the paper's C^ac, (input elements, output elements); in
             `tiles` the kernel of a convolution over tiles.
         bias: the first layer's bias in the shuffled order, (channels,), or None.
-        input_shape: shape of a morphed sample, the same as that of a plain one.
+        input_shape: shape of a morphed sample, the same as a plain one's unless zeros fill its tiles.
         output_shape: shape of its features, (channels, *grid), the same as the first layer's.
         kappa, layout: how the data was morphed.
         key_fingerprint: names the key, and says nothing about it.
         normalisation: what the provider applied before morphing, if the first layer asked for it.
         geometry: kernel, stride and so on of the first layer; None in files from before version 0.5.
+        plain_shape: shape of a plain sample, where tiles had to be filled; None where it is `input_shape`.
     """
 
     weight: Array
@@ -61,10 +63,13 @@ class AugmentedLayer:
     key_fingerprint: str
     normalisation: Normalisation | None = None
     geometry: LayerGeometry | None = None
+    plain_shape: Shape | None = None
 
     def __post_init__(self) -> None:
         for name, most in (("input_shape", MAX_ELEMENTS), ("output_shape", MAX_FEATURES)):
             object.__setattr__(self, name, check_shape(getattr(self, name), most))
+        layout = Layout.of(self.layout, self.input_shape, self.kappa)
+        object.__setattr__(self, "plain_shape", check_plain_shape(self.plain_shape, layout))
         _ = self.linear  # refuses a kappa, a layout or a weight that cannot be
         if self.bias is not None and self.bias.shape != self.output_shape[:1]:
             raise ShapeError(f"a bias of shape {self.bias.shape} does not fit {self.output_shape}")
@@ -83,6 +88,11 @@ class AugmentedLayer:
     def __repr__(self) -> str:
         ways = " -> ".join(map(shape_text, (self.input_shape, self.output_shape)))
         return f"AugmentedLayer({ways}, {self.dtype}, {size_text(self.nbytes)}, key {self.key_fingerprint})"
+
+    @property
+    def network_shape(self) -> Shape:
+        """Shape of the samples that the developer's network was built for."""
+        return self.plain_shape or self.input_shape
 
     @cached_property
     def linear(self) -> LinearPart:

@@ -15,6 +15,7 @@ from mole.errors import ParameterError, ShapeError
 from mole.quantities import size_text
 from mole.scheme.augmented import STORED_DTYPES, AugmentedLayer
 from mole.scheme.convolution import Convolution
+from mole.scheme.filling import can_fill
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.geometry import LayerGeometry
 from mole.scheme.layer_sizes import too_large
@@ -35,7 +36,7 @@ def build_augmented_layer(
     """Augment a first layer: output channel c shows what the first layer's channel_order[c] shows."""
     stored = _stored_type(dtype)
     layout = morphing.layout
-    if layer.input_shape != layout.input_shape:
+    if not can_fill(layer.input_shape, layout):
         raise ShapeError(
             f"the first layer takes samples of shape {layer.input_shape} "
             f"and the key morphs {layout.input_shape}: make a key for this layer"
@@ -46,13 +47,14 @@ def build_augmented_layer(
     return AugmentedLayer(
         weight=weight,
         bias=bias,
-        input_shape=layer.input_shape,
+        input_shape=layout.input_shape,
         output_shape=layer.output_shape,
         kappa=layout.kappa,
         layout=layout.name,
         key_fingerprint=key_fingerprint,
         normalisation=layer.normalisation,
         geometry=LayerGeometry.of(layer),
+        plain_shape=None if layer.input_shape == layout.input_shape else layer.input_shape,
     )
 
 

@@ -80,8 +80,11 @@ class Convolution:
             slice(before, before + side)
             for side, (before, _) in zip(layer.grid, layer.padding, strict=True)
         )
+        read = (
+            slice(side + min(0, after)) for side, (_, after) in zip(layer.grid, layer.padding, strict=True)
+        )
         images = rows.reshape(count, layer.input_channels, *layer.grid)
-        self._padded[(slice(count), slice(None), *inner)] = images
+        self._padded[(slice(count), slice(None), *inner)] = images[(slice(None), slice(None), *read)]
         self._columns[:count] = self._windows[:count]
         columns = self._columns[:count].reshape(count, self._weight.shape[1], self._positions)
         edges = [*range(0, self._positions, POSITIONS_PER_PRODUCT), self._positions]

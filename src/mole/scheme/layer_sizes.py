@@ -78,16 +78,13 @@ def augmented_bytes(layer: FirstLayer, layout: Layout, *, itemsize: int = 4) -> 
 
 
 def _usual_tile(layer: FirstLayer) -> int | None:
-    """A side of tiles that fits a layer; None if there is none."""
-    if len(layer.input_shape) != len(layer.kernel) + 1:
+    """A side of tiles that fits a layer, if possible one that fills its samples; None if there is none."""
+    if not layer.kernel or len(layer.input_shape) != len(layer.kernel) + 1:
         return None
-    sides = [*USUAL_TILES, *tile_sides(layer.input_shape)[1:]]
-    fitting = (
-        side
-        for side in sides
-        if side in tile_sides(layer.input_shape) and not any(side % stride for stride in layer.stride)
-    )
-    return next(fitting, None)
+    filling = tile_sides(layer.input_shape)
+    usual = [side for side in USUAL_TILES if side <= min(layer.grid)]
+    sides = [*(side for side in usual if side in filling), *filling[1:], *usual]
+    return next((side for side in sides if not any(side % stride for stride in layer.stride)), None)
 
 
 def _physical_memory() -> float:

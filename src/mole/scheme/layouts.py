@@ -2,9 +2,9 @@
 
 The core meets a sample block by block. In the `rows` layout, the paper's, a block is a run of consecutive
 elements of the row vector. In the `tiles` layout it is a square of pixels in all channels, so that the
-augmented layer of a convolution is a convolution again, and large images become possible. Everything that
-has to know where a block lies (morphing, whitening, the augmented layer, the attacks) asks a `Layout`, so
-another layout is one more class here and one more name.
+augmented layer of a convolution is a convolution again, and large images become possible; `shuffled-tiles`
+are tiles in a secret order. Everything that has to know where a block lies (morphing, whitening, the
+augmented layer, the attacks) asks a `Layout`, so another layout is one more class here and one more name.
 """
 
 import math
@@ -20,7 +20,7 @@ from mole.errors import ParameterError, ShapeError
 from mole.quantities import joined
 from mole.scheme.shapes import Array, Shape, block_size, divisors, element_count, rows_of, shape_text
 
-LayoutName = Literal["rows", "tiles"]
+LayoutName = Literal["rows", "tiles", "shuffled-tiles"]
 LAYOUTS: tuple[LayoutName, ...] = get_args(LayoutName)
 
 Indices = npt.NDArray[np.intp]
@@ -53,7 +53,7 @@ class Layout(ABC):
     @staticmethod
     def of(name: str, input_shape: Shape, kappa: int) -> "Layout":
         """The layout of this name, as it stands in keys, manifests and layer files."""
-        for kind in (RowsLayout, TilesLayout):
+        for kind in (RowsLayout, TilesLayout, ShuffledTilesLayout):
             if kind.name == name:
                 return kind(input_shape, kappa)
         raise ParameterError(f"layout {name!r} is unknown: use {' or '.join(LAYOUTS)}")
@@ -156,7 +156,7 @@ class TilesLayout(Layout):
            [2., 3., 6., 7.]])
     """
 
-    name = "tiles"
+    name: ClassVar[LayoutName] = "tiles"
 
     @classmethod
     def of_side(cls, input_shape: Shape, tile: int) -> "TilesLayout":
@@ -224,6 +224,15 @@ class TilesLayout(Layout):
         """Axes of a cut sample in the order of its blocks: (tiles, tiles, channels, t, t)."""
         axes = len(self.tile_grid)
         return (*range(1, 2 * axes, 2), 0, *range(2, 2 * axes + 1, 2))
+
+
+class ShuffledTilesLayout(TilesLayout):
+    """Tiles that stand in each other's places, in an order that only the key knows (`Morphing.tile_order`).
+
+    It is for layers that look at each tile by itself: patch embeddings. Their features come in that order.
+    """
+
+    name = "shuffled-tiles"
 
 
 def tile_sides(input_shape: Shape) -> tuple[int, ...]:

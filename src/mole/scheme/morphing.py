@@ -18,7 +18,8 @@ import numpy as np
 
 from mole.errors import CoreError, ShapeError
 from mole.progress import Progress, no_progress
-from mole.scheme.layouts import Layout
+from mole.scheme.filling import filled
+from mole.scheme.layouts import Indices, Layout, ShuffledTilesLayout
 from mole.scheme.rotations import product, rotation_from
 from mole.scheme.shapes import Array, FloatType, Shape, check_finite, check_floats, rows_of
 from mole.scheme.whitening import SPECTRUM_FLOOR, Whitening
@@ -154,10 +155,18 @@ def _largest_singular_value(matrix: Array) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Morphing:
-    """A core at work on samples cut into blocks. It undoes morphing, so it is as secret as the key."""
+    """A core at work on samples cut into blocks. It undoes morphing, so it is as secret as the key.
+
+    Attributes:
+        layout: how samples are cut.
+        core: what each block is multiplied by.
+        tile_order: in the layout of shuffled tiles the tile of the sample that comes to each place,
+            (blocks,); None in others.
+    """
 
     layout: Layout
     core: Core
+    tile_order: Indices | None = None
     _casts: dict[tuple[str, FloatType], Array] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -165,19 +174,31 @@ class Morphing:
             raise ShapeError(
                 f"the core has side {self.core.size}, and blocks of this input {self.layout.block}"
             )
+        if (self.tile_order is not None) != isinstance(self.layout, ShuffledTilesLayout):
+            raise ShapeError(f"an order of tiles is for shuffled ones, and not for {self.layout.name}")
 
     @classmethod
-    def of(cls, layout: str, input_shape: Shape, kappa: int, core: Core) -> "Morphing":
+    def of(
+        cls, layout: str, input_shape: Shape, kappa: int, core: Core, tile_order: Indices | None = None
+    ) -> "Morphing":
         """A core at work on samples of one shape, in the layout of that name."""
-        return cls(Layout.of(layout, input_shape, kappa), core)
+        return cls(Layout.of(layout, input_shape, kappa), core, tile_order)
 
     def morph(self, batch: Array) -> Array:
-        """Morphed data from plain data, in the batch's own shape and dtype."""
-        return self._multiply(batch, "matrix")
+        """Morphed data from plain data, in its dtype; in its shape, too, unless tiles had to be filled."""
+        return self._multiply(self.arranged(filled(check_floats(batch), self.layout)), "matrix")
 
     def unmorph(self, batch: Array) -> Array:
-        """Plain data from morphed data, in the batch's own shape and dtype."""
-        return self._multiply(batch, "inverse")
+        """Plain data from morphed data, in the batch's own shape and dtype; what filled tiles is left."""
+        return self.put_back(self._multiply(batch, "inverse"))
+
+    def arranged(self, batch: Array) -> Array:
+        """Plain data with its tiles where they stand when it is morphed: elsewhere only if shuffled."""
+        return batch if self.tile_order is None else self._in_order(batch, self.tile_order)
+
+    def put_back(self, batch: Array) -> Array:
+        """Undo `arranged`."""
+        return batch if self.tile_order is None else self._in_order(batch, np.argsort(self.tile_order))
 
     def inverse_rows(self, start: int, stop: int, *, dtype: FloatType) -> Array:
         """Rows `start` to `stop` of M^-1: (stop - start, elements)."""
@@ -191,6 +212,11 @@ class Morphing:
         with np.errstate(over="ignore", invalid="ignore"):  # `narrow` says it better
             product = blocks @ self._cast(which, compute)
         return self.layout.to_rows(narrow(product, batch.dtype)).reshape(batch.shape)
+
+    def _in_order(self, batch: Array, order: Indices) -> Array:
+        rows = rows_of(batch, self.layout.input_shape)
+        blocks = self.layout.to_blocks(rows).reshape(len(rows), self.layout.blocks, -1)
+        return self.layout.to_rows(blocks[:, order]).reshape(batch.shape)
 
     def _cast(self, which: str, dtype: FloatType) -> Array:
         """The core or its inverse in the precision of the data, made once."""

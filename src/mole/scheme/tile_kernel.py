@@ -18,7 +18,7 @@ from mole.errors import ParameterError, ShapeError, UnsupportedLayerError
 from mole.scheme.convolution import Convolution
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.geometry import LayerGeometry
-from mole.scheme.layouts import Indices, TilesLayout
+from mole.scheme.layouts import Indices, ShuffledTilesLayout, TilesLayout
 from mole.scheme.linear_parts import LinearPart
 from mole.scheme.morphing import Morphing, narrow
 from mole.scheme.shapes import Array, FloatType, Shape, element_count, shape_text
@@ -83,6 +83,11 @@ class TileGeometry:
         return tuple(Reach(low, high - low + 1) for low, high in first)
 
     @property
+    def has_halo(self) -> bool:
+        """Whether features of a tile depend on other tiles, or on zeros around the sample."""
+        return self.reach != (Reach(0, 1),) * self.axes or any(map(any, self.layer.padding))
+
+    @property
     def window_sides(self) -> Shape:
         """Input positions along each axis that the features of one tile depend on, first to last."""
         numbers = zip(self.layer.kernel, self.layer.stride, self.layer.dilation, strict=True)
@@ -123,6 +128,7 @@ class TileKernel(LinearPart):
     output_shape: Shape
 
     def __post_init__(self) -> None:
+        _refuse_halo(self.tiles, self.layout)
         expected = self.tiles.kernel_shape(self.output_shape[0], self.layout.input_shape[0])
         if self.kernel.shape != expected:
             tile, shape = self.layout.tile, self.kernel.shape
@@ -243,11 +249,24 @@ def check_tiles(layer: FirstLayer, layout: TilesLayout) -> None:
     Raises:
         UnsupportedLayerError: with the reason.
     """
-    TileGeometry(LayerGeometry.of(layer), layout.tile)
+    _refuse_halo(TileGeometry(LayerGeometry.of(layer), layout.tile), layout)
     if len(layer.input_shape) != len(layer.kernel) + 1:
         raise UnsupportedLayerError(
             "this first layer cannot be used with tiles",
             ["its samples have no axis of channels: use blocks of rows"],
+        )
+
+
+def _refuse_halo(tiles: TileGeometry, layout: TilesLayout) -> None:
+    """Shuffled tiles are for layers that look at each tile by itself."""
+    if isinstance(layout, ShuffledTilesLayout) and tiles.has_halo:
+        kernel, stride = (shape_text(sides) for sides in (tiles.layer.kernel, tiles.layer.stride))
+        raise UnsupportedLayerError(
+            "this first layer cannot be used with shuffled tiles",
+            [
+                f"its kernel {kernel} with stride {stride} and its padding look beyond a tile of side "
+                f"{tiles.tile}, at neighbours that would be others: use tiles that are not shuffled"
+            ],
         )
 
 

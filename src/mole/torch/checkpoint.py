@@ -115,22 +115,24 @@ def _description(part: AugmentedPart) -> dict[str, Any]:
         "kappa": layer.kappa,
         "layout": layer.layout,
         **({} if layer.geometry is None else {"geometry": geometry_fields(layer.geometry)}),
+        **({} if layer.plain_shape is None else {"input_shape": layer.input_shape}),
     }
 
 
 def _layer(
     state: Mapping[str, Array], facts: CheckpointFacts, description: Mapping[str, Any]
 ) -> AugmentedLayer:
-    name = description["name"]
+    name, filled = description["name"], description["input_shape"]
     return AugmentedLayer(
         weight=state[f"{name}.weight"],
         bias=state.get(f"{name}.bias"),
-        input_shape=facts.input_shape,
+        input_shape=filled or facts.input_shape,
         output_shape=check_shape(description["output_shape"]),
         kappa=int(description["kappa"]),
         layout=description["layout"],
         key_fingerprint=key_of(state[f"{name}.key_id"]),
         geometry=description["geometry"],
+        plain_shape=facts.input_shape if filled else None,
     )
 
 

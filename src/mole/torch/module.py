@@ -64,6 +64,7 @@ class AugmentedModule(nn.Module):
         self.output_shape = augmented.output_shape
         self.kappa, self.layout = augmented.kappa, augmented.layout  # for checkpoints; not used here
         self.geometry = augmented.geometry  # for the next one that is attached in its place
+        self.plain_shape = augmented.plain_shape  # for `layer`, too
         self.normalisation = augmented.normalisation  # for `layer`
         self.in_state_dict = True
         self.added_padding = added_padding
@@ -100,6 +101,7 @@ class AugmentedModule(nn.Module):
             key_fingerprint=self.key_fingerprint,
             normalisation=self.normalisation,
             geometry=self.geometry,
+            plain_shape=self.plain_shape,
         )
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:

@@ -34,7 +34,7 @@ def starting_model(
     with torch.random.fork_rng([]):  # nobody else's random numbers change
         torch.manual_seed(seed)
         model = build_model(
-            network, delivery.manifest.input_shape, classes, weights if trained is None else None
+            network, delivery.manifest.network_shape, classes, weights if trained is None else None
         )
     _attach_layer_of(delivery, model)
     if trained is not None:

@@ -46,12 +46,14 @@ class TilesModule(AugmentedModule):
         self._tile = part.layout.tile
         self._added = [zeros for pair in added_padding for zeros in pair]
         geometry, tiles = part.geometry, part.tiles
-        # Of each axis: features per tile, tiles before the first, zeros around, kernel's reach, stride.
+        shapes = zip(augmented.input_shape[1:], augmented.network_shape[1:], strict=True)
+        # Of each axis: features per tile, tiles before the first, zeros around that the last tiles do not
+        # hold already, kernel's reach, stride.
         self._axes = [
-            [per_tile, -reach.first, sum(zeros), dilation * (kernel - 1) + 1, stride]
-            for per_tile, reach, zeros, dilation, kernel, stride in zip(
-                tiles.features_per_tile, tiles.reach, geometry.padding, geometry.dilation, geometry.kernel,
-                geometry.stride, strict=True,
+            [per_tile, -reach.first, sum(zeros) - (whole - side), dilation * (kernel - 1) + 1, stride]
+            for per_tile, reach, zeros, (whole, side), dilation, kernel, stride in zip(
+                tiles.features_per_tile, tiles.reach, geometry.padding, shapes, geometry.dilation,
+                geometry.kernel, geometry.stride, strict=True,
             )
         ]  # fmt: skip
 

@@ -105,7 +105,8 @@ def train_on(
         resume_file=resume_file, progress=progress, on_resume=on_resume, on_epoch=on_epoch,
     )  # fmt: skip
     names = splits.learning.classes
-    facts = CheckpointFacts(network, splits.learning.input_shape, splits.classes, names, training=training)
+    shape = opened.manifest.network_shape
+    facts = CheckpointFacts(network, shape, splits.classes, names, training=training)
     save_checkpoint(out, model.cpu(), facts)
     resume_file.remove()
     for other in splits.others:

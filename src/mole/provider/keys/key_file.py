@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
@@ -41,6 +42,16 @@ _SHAPE = re.compile(r"[1-9][0-9]{0,8}(x[1-9][0-9]{0,8})*")
 _SHARE = re.compile(r"[01](\.[0-9]{1,18})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FIELDS = ("mole-key", "fingerprint", "input-shape", "kappa", "core", "layout", "draw", "seed")
+
+
+class KeyTexts(NamedTuple):
+    """The contents of a key's files: its text, and the whitening of a whitened core."""
+
+    text: bytes
+    whitening: bytes | None
+
+    def __repr__(self) -> str:
+        return "KeyTexts(...)"
 
 
 def write_key_text(parameters: KeyParameters, seed: bytes) -> str:

@@ -9,6 +9,7 @@ from mole.errors import ParameterError, SourceError
 from mole.progress import Progress, no_progress
 from mole.provider.keys.derivation import KeyParameters, WordStream
 from mole.quantities import counted
+from mole.scheme.filling import filled
 from mole.scheme.shapes import Array, check_finite, check_floats, rows_of
 from mole.scheme.whitening import BLOCKS_PER_SIDE, Whitening
 from mole.sources.inspection import Problem
@@ -55,8 +56,9 @@ def learn_whitening(parameters: KeyParameters, seed: bytes, sample: Array | None
         return None
     if sample is None:
         raise ParameterError("core='whitened' learns from data: give a sample of plain images")
-    rows = check_finite(rows_of(check_floats(sample, "the sample"), parameters.input_shape), "the sample")
-    blocks = parameters.to_layout().to_blocks(rows)
+    layout = parameters.to_layout()
+    whole = filled(check_floats(sample, "the sample"), layout)
+    blocks = layout.to_blocks(check_finite(rows_of(whole, layout.input_shape), "the sample"))
     return Whitening.estimate(blocks, WordStream(seed, parameters.info("weights")).normals(len(blocks)))
 
 
