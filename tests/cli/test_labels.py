@@ -87,6 +87,31 @@ def test_all_mistakes_of_a_table_in_one_message_and_nothing_written(place, tmp_p
     assert files_in(tmp_path) == {"wrong.csv"}
 
 
+def test_a_table_whose_labels_have_another_name_gets_the_option_that_helps(place, tmp_path):
+    (tmp_path / "t.csv").write_text((place / "labels.csv").read_text().replace("label", "finding"))
+    deliver = ["deliver", "photos", *GIVEN, "--labels", tmp_path / "t.csv", "--out", tmp_path / "d"]
+    done = call(*deliver, cwd=place)
+    assert (done.returncode, files_in(tmp_path)) == (1, {"t.csv"})
+    assert "no column 'label' (it has finding, age): give --label-column\n" in done.stderr
+    assert right(*deliver, "--label-column", "finding", cwd=place)["labels"]
+
+
+def test_a_labelled_gif_is_told_with_the_other_images_that_cannot_be_used(place, tmp_path):
+    shutil.copytree(place / "photos", tmp_path / "photos")
+    (tmp_path / "photos" / "00.png").rename(tmp_path / "photos" / "00.gif")
+    (tmp_path / "photos" / "01.png").write_bytes(b"")
+    table = tmp_path / "t.csv"
+    table.write_text((place / "labels.csv").read_text().replace("00.png", "00.gif"))
+    deliver = ["deliver", tmp_path / "photos", *GIVEN, "--labels", table, "--out", tmp_path / "d"]
+    done = call(*deliver, cwd=place)
+    assert (done.returncode, (tmp_path / "d").exists()) == (1, False)
+    first, gif, empty = done.stderr.splitlines()
+    assert first == "mole: 2 of 12 images cannot be used, for 2 reasons:"
+    assert "00.gif: it is of a kind that cannot be read: convert it to PNG, or leave it out" in gif
+    assert "01.png: it is empty" in empty
+    assert right(*deliver, "--skip-bad", cwd=place)["rows"] == {"train": COUNT - 2}
+
+
 def test_without_labels_a_remark(place, tmp_path):
     done = call("deliver", "photos", *GIVEN, "--out", tmp_path / "d", cwd=place)
     assert done.returncode == 0
