@@ -29,7 +29,7 @@ from mole.provider.ledger import Ledger
 from mole.provider.place import claim, give_up_if_nothing_is_lost, refuse_taken
 from mole.provider.plan import Plan, kept_types
 from mole.provider.ray_engine import RayEngine, check_ray
-from mole.provider.remarks import ask_ledger, warn_of_clipping, warn_of_source
+from mole.provider.remarks import ask_ledger, warn_of_clipping, warn_of_numbers, warn_of_source
 from mole.provider.replacing import alone_at, put_in_place
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.shard_maker import why_left_out
@@ -141,8 +141,8 @@ def deliver(
 
     Warns:
         MoleWarning: if the key is used for a second first layer, its file holds another key than before,
-            files are left out, names of classes stay, 8 bits cut values off, or the ledger cannot be
-            written in one of its places.
+            files are left out, images have several number types, names of classes stay, 8 bits cut values
+            off, or the ledger cannot be written in one of its places.
         PrivacyWarning: if text may be burned into the pixels of DICOM files.
 
     Raises:
@@ -168,7 +168,8 @@ def deliver(
         opened = opened if leaving.labels else without_labels(opened)
     kept_types(opened, keep)
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
-    inspect(opened, preparation).refuse(skip_bad=skip_bad)
+    looked = inspect(opened, preparation)
+    looked.refuse(skip_bad=skip_bad)
 
     key = key if isinstance(key, MorphKey) else key()
     if layer_dtype is not None:
@@ -184,6 +185,7 @@ def deliver(
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
     warn_of_source(opened)
+    warn_of_numbers(looked)
     with alone_at(out, plan, key, replace=replace) as (place, replaced):
         store = place
         is_finished = claim(store, plan)
