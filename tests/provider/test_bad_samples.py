@@ -44,8 +44,8 @@ def test_images_of_several_number_types_are_warned_of_and_come_back_without_png_
         mixed = deliver(photos, layer, key, LocalStore(tmp_path / "mixed"))
     assert [str(one.message) for one in said] == [
         f"split 'train' has images of several number types: 4 of uint8 and 1 of uint16, such as "
-        f"{photos}/3.png. They come back as numbers from 0 to 1, not as image files: convert them to one type "
-        "if you want those"
+        f"{photos}/3.png. They come back as numbers from 0 to 1, not as image files: convert them to one "
+        "type if you want those"
     ]
     with pytest.raises(DeliveryError, match=r"cannot hold float32 of 1x8x8 \(as images of several number"):
         check_form(mixed.delivery, "images")

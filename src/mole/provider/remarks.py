@@ -34,8 +34,8 @@ def warn_of_numbers(found: Inspection, stacklevel: int = 3) -> None:
             kinds = joined([f"{kind.count:,} of {name}" for name, kind in numbers.items()])
             warnings.warn(
                 f"split '{shown(split)}' has images of several number types: {kinds}, such as "
-                f"{rarest.first}. They come back as numbers from 0 to 1, not as image files: convert them to "
-                "one type if you want those",
+                f"{rarest.first}. They come back as numbers from 0 to 1, not as image files: convert them "
+                "to one type if you want those",
                 MoleWarning,
                 stacklevel=stacklevel,
             )
