@@ -131,7 +131,7 @@ def deliver(
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
         ray_address: of a running cluster, as host:port, which gets the key; None for a Ray of its own on
             this machine.
-        recipients: seal the delivery for these age recipients (age1..., or ssh-ed25519 public keys).
+        recipients: seal the delivery for these age recipients (age1..., or SSH public keys).
         sign: an Ed25519 key of OpenSSH's, its file, or a function that opens it, to sign the manifest with,
             which has every digest.
         allow_second_layer: use the key for this first layer though it was used for another one before.

@@ -188,7 +188,7 @@ class MorphKey:
         Args:
             path: where to; a whitened key writes a second file beside it, `<path>.whitening`.
             passphrase: what opens the file again; at least eight characters.
-            recipients: age recipients (age1..., or ssh-ed25519 public keys) instead of a passphrase.
+            recipients: age recipients (age1..., or SSH public keys) instead of a passphrase.
         """
         path = Path(path)
         save_texts(path, *self.to_texts(), passphrase=passphrase, recipients=recipients)
