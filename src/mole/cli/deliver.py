@@ -10,7 +10,7 @@ import typer
 
 from mole.cli.fit_to_print import in_options
 from mole.cli.meaning import KEEP_NAMES, meaning
-from mole.cli.named_files import secrets_for, signing_key
+from mole.cli.named_files import secrets_for, signing_key, warn_of_key_among
 from mole.cli.options import (
     BitsOption,
     DataArgument,
@@ -147,6 +147,7 @@ def deliver(
         "window": parse_window(window),
         "bits": parse_bits(bits),
     }
+    warn_of_key_among([data], key, quiet=quiet)
     with _morphing(out, quiet=quiet) as (progress, making):
         first = _signed_layer(layer, layer_signer)
         if not allow_copying_layer:
@@ -198,6 +199,7 @@ def morph(
 
     Call again to resume interrupted work.
     """
+    warn_of_key_among([data], key, quiet=quiet)
     with _morphing(out, quiet=quiet) as (progress, making):
         source = open_source(data, labels=False, window=parse_window(window), bits=parse_bits(bits))
         made = library.deliver(
