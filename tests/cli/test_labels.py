@@ -112,6 +112,27 @@ def test_a_labelled_gif_is_told_with_the_other_images_that_cannot_be_used(place,
     assert right(*deliver, "--skip-bad", cwd=place)["rows"] == {"train": COUNT - 2}
 
 
+def test_one_split_with_labels_is_remarked_upon(place, tmp_path):
+    remark = "mole: note: it has one split: whoever trains on it has no other images to test on"
+    labelled = ["deliver", "photos", *GIVEN, "--labels", "labels.csv", "--out"]
+    assert remark in call(*labelled, tmp_path / "one", cwd=place).stderr
+    draw = np.stack([pixels(number) for number in range(4)])
+    answers = np.array([0, 1, 0, 1])
+    np.savez(tmp_path / "two.npz", x_train=draw, y_train=answers, x_test=draw, y_test=answers)
+    done = call("deliver", tmp_path / "two.npz", *GIVEN, "--out", tmp_path / "two", cwd=place)
+    assert (done.returncode, "it has one split" in done.stderr) == (0, False)
+
+
+def test_a_table_of_images_without_labels_gets_the_option_for_tables(place, tmp_path):
+    images = pa.FixedShapeTensorArray.from_numpy_ndarray(np.stack([pixels(n) for n in range(3)]))
+    pq.write_table(pa.table({"image": images, "finding": ["a", "b", "a"]}), tmp_path / "t.parquet")
+    deliver = ["deliver", tmp_path / "t.parquet", *GIVEN, "--out"]
+    done = call(*deliver, tmp_path / "d", cwd=place)
+    assert "no labels leave with it" in done.stderr
+    assert "; name the column that has them with --label-column\n" in done.stderr
+    assert right(*deliver, tmp_path / "e", "--label-column", "finding", cwd=place)["labels"]
+
+
 def test_without_labels_a_remark(place, tmp_path):
     done = call("deliver", "photos", *GIVEN, "--out", tmp_path / "d", cwd=place)
     assert done.returncode == 0
