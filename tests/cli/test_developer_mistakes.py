@@ -34,6 +34,10 @@ MISTAKES = {
             ),
             (["--network", "nowhere:small", *SIDES], "module 'nowhere' cannot be imported"),
             (["--network", "my_network:missing", *SIDES], "has no function 'missing'"),
+            (
+                ["--network", "my_network.py:small", *SIDES],
+                "names a file, and a module is needed here: write my_network:small, without .py",
+            ),
         ],
         TYPE: [
             (["--network", "text.pt", *SIDES, *CONV], "text.pt holds no weights, or it is damaged"),
@@ -180,6 +184,10 @@ MISTAKES = {
             (["delivery", "--checkpoint", "layer.safetensors"], "layer.safetensors is not a checkpoint"),
             (["text.txt", *SMALL], "text.txt is a file"),
             (["unlabelled", *SMALL], "unlabelled has no labels to compare with"),
+            (
+                ["delivery", "--checkpoint", "empty"],
+                "empty is a folder, and a checkpoint is a file: give one",
+            ),
         ],
         KEY: [(["other", *SMALL], "and model.safetensors was trained for key ")],
         EMPTY: [(["empty", *SMALL], "empty has no manifest.json")],

@@ -107,8 +107,11 @@ MISTAKES = {
         OUTPUT: [(["delivery", *MINE], None)],
     },
     "ledger": {
-        MISSING: [(["missing"], "missing is not a key: give a key's file, or the 32 digits")],
-        TYPE: [(["text.txt"], "text.txt is not a key")],
+        MISSING: [(["missing"], "missing is not there: give a key's file, or the 32 digits")],
+        TYPE: [
+            (["text.txt"], "text.txt is not a key"),
+            (["my.key.ledger"], "my.key.ledger is the ledger itself: give the key's file, my.key"),
+        ],
         PASSPHRASE: [(["locked.key", "--passphrase-file", "wrong.txt"], "the passphrase is wrong")],
         EMPTY: [(["empty"], "empty cannot be read: Is a directory")],
     },
@@ -122,6 +125,10 @@ MISTAKES = {
         TYPE: [
             (["text.txt"], "text.txt is a file"),
             (["delivery", "--layer", "text.txt"], "text.txt is not a layer file"),
+            (
+                ["delivery", "--layer", "weights.pt"],
+                "weights.pt is a file of PyTorch's weights, and a layer",
+            ),
             (["delivery", "--key", "text.txt"], "text.txt is not a key"),
         ],
         PASSPHRASE: [(["delivery", *LOCKED], "locked.key cannot be decrypted: the passphrase is wrong")],

@@ -13,8 +13,8 @@ NO_LABELS = "no labels leave with it: nothing can be trained on it as it is"
 GIVE_COLUMN = "; name the column that has them with --label-column"
 GIVE_TABLE = "; give a table of them with --labels, or put the images into class folders"
 NO_TEST = (
-    "it has one split: whoever trains on it has no other images to test on; to set some aside, give them to "
-    "a split called test (docs/sources.md, Splits)"
+    "it has one split: whoever trains on it has no other images to test on; to set some aside, give them "
+    "to a split called test (docs/sources.md, Splits)"
 )
 
 

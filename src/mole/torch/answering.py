@@ -70,8 +70,8 @@ def evaluate_on(
     ):
         warnings.warn(
             f"{checkpoint} was trained on these very rows, split '{shown(dataset.split)}' of {opened.label}"
-            ": this says how well it remembers them, not how well it does on others; ask the provider for a "
-            "delivery with a split called test",
+            ": this says how well it remembers them, not how well it does on others; ask the provider for "
+            "a delivery with a split called test",
             MoleWarning,
             stacklevel=2,
         )

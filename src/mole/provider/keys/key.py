@@ -18,6 +18,7 @@ from mole.provider.keys.derivation import SEED_BYTES, KeyParameters, WordStream,
 from mole.provider.keys.key_file import (
     read_key_text,
     read_whitening,
+    refuse_second_file,
     save_texts,
     whitening_path,
     write_key_text,
@@ -212,6 +213,7 @@ class MorphKey:
             progress: told how far the core is, when it is made.
         """
         path = Path(path)
+        refuse_second_file(path)
         if callable(passphrase):
             passphrase = cache(passphrase)  # asked once, also for two files
 
