@@ -67,8 +67,17 @@ def test_labels_of_a_table(place, tmp_path):
         cwd=place,
     )
     assert (facts["labels"], facts["labels from"]) == (True, "labels.csv")
+    assert pq.read_table(tmp_path / "d" / "data").column_names[-1] == "age"
     arrays = mole.recover(tmp_path / "d", mole.MorphKey.load(place / "my.key", identities=[str(IDENTITY)]))
     assert arrays["y_train"].tolist() == [number % 2 for number in range(COUNT)]
+
+
+def test_what_is_said_of_columns_that_leave(place, tmp_path):
+    deliver = ["deliver", "photos", *GIVEN, "--labels", "labels.csv", "--out"]
+    leaves = "These columns leave unchanged, for the receiver to read: "
+    done = call(*deliver, tmp_path / "d", "--keep", "age", "--keep", "file_name", cwd=place)
+    assert f"{leaves}age and file_name.\n" in done.stderr
+    assert leaves not in call(*deliver, tmp_path / "e", cwd=place).stderr
 
 
 def test_all_mistakes_of_a_table_in_one_message_and_nothing_written(place, tmp_path):
