@@ -29,7 +29,13 @@ from mole.provider.ledger import Ledger
 from mole.provider.place import claim, give_up_if_nothing_is_lost, refuse_taken
 from mole.provider.plan import Plan, kept_types
 from mole.provider.ray_engine import RayEngine, check_ray
-from mole.provider.remarks import ask_ledger, warn_of_clipping, warn_of_numbers, warn_of_source
+from mole.provider.remarks import (
+    ask_ledger,
+    warn_of_clipping,
+    warn_of_numbers,
+    warn_of_resizing,
+    warn_of_source,
+)
 from mole.provider.replacing import alone_at, put_in_place
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.shard_maker import why_left_out
@@ -177,6 +183,8 @@ def deliver(
     signing = _signing_key(sign)
     ledger = Ledger(key.fingerprint, key.path)
     ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
+    if layer_dtype is None:
+        warn_of_resizing(ledger, first.fingerprint, resize)
     plan = Plan(
         source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype, mode=mode,
         resize=resize, keep=tuple(keep), skip_bad=skip_bad, class_names=leaving.class_names,

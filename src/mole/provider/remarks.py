@@ -53,6 +53,17 @@ def warn_of_clipping(manifest: Manifest, stacklevel: int = 3) -> None:
         )
 
 
+def warn_of_resizing(ledger: Ledger, layer_fingerprint: str, resize: str | None) -> None:
+    """Say so where requests are brought to size in another way than what the network learnt from."""
+    if (before := ledger.other_resize(layer_fingerprint, resize)) is not None:
+        warnings.warn(
+            f"images for this first layer were resized by '{shown(before)}' before, and now by '{resize}': "
+            "a network answers best to images that were prepared like those it learnt from",
+            MoleWarning,
+            stacklevel=3,
+        )
+
+
 def ask_ledger(ledger: Ledger, layer_fingerprint: str, *, is_second_allowed: bool) -> None:
     """Stop before a key is used for a second developer, and say so where a key's file was replaced."""
     if replaced := ledger.replaced_key():
