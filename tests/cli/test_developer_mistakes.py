@@ -1,7 +1,5 @@
 """The developer's commands with every mistake that they can meet."""
 
-import pytest
-
 from mistakes import (
     CONV,
     EMPTY,
@@ -18,9 +16,7 @@ from mistakes import (
     SMALL,
     TEST,
     TYPE,
-    cases,
-    check_mistake,
-    is_complete,
+    checks_of,
 )
 
 # command -> mistake -> calls, each with what must be said
@@ -212,11 +208,6 @@ DOES_NOT_APPLY = {
 }
 
 
-@pytest.mark.parametrize(("command", "arguments", "sentence"), cases(MISTAKES))
-def test_a_mistake_is_one_sentence_and_nothing_is_left_behind(mistaken_place, command, arguments, sentence):
-    check_mistake(mistaken_place, command, arguments, sentence)
-
-
-@pytest.mark.parametrize("command", MISTAKES)
-def test_every_mistake_is_made_or_cannot_be(command):
-    assert is_complete(MISTAKES[command], DOES_NOT_APPLY[command])
+test_a_mistake_is_one_sentence_and_nothing_is_left_behind, test_every_mistake_is_made_or_cannot_be = (
+    checks_of(MISTAKES, DOES_NOT_APPLY)
+)
