@@ -89,6 +89,20 @@ def test_the_figures_are_those_of_the_answers(place, tmp_path):
     assert right("evaluate", "delivery", *SMALL, "--split", "val", cwd=place)["rows"] == 20
 
 
+def test_scores_on_what_the_network_learnt_from_are_called_that(place):
+    warning = "mole: warning: model.safetensors was trained on these very rows, split 'train' of delivery: "
+    done = call("evaluate", "delivery", *SMALL, "--split", "train", cwd=place)
+    assert done.returncode == 0
+    assert done.stderr.startswith(warning)
+    assert "a split called test" in done.stderr
+    for split in ("val", "test"):
+        assert call("evaluate", "delivery", *SMALL, "--split", split, cwd=place).stderr == ""
+    arrays = np.load(place / "data.npz")
+    np.savez(place / "later.npz", x_train=arrays["x_test"], y_train=arrays["y_test"], classes=CLASSES)
+    deliver(str(place / "later.npz"), make_layer(), make_key(), place / "later")
+    assert call("evaluate", "later", *SMALL, cwd=place).stderr == ""  # other rows, though called train
+
+
 def test_the_table_has_a_line_for_each_class(place):
     done = call("evaluate", "delivery", *SMALL, "--quiet", cwd=place)
     assert (done.returncode, done.stderr) == (0, "")

@@ -67,8 +67,17 @@ def test_labels_of_a_table(place, tmp_path):
         cwd=place,
     )
     assert (facts["labels"], facts["labels from"]) == (True, "labels.csv")
+    assert pq.read_table(tmp_path / "d" / "data").column_names[-1] == "age"
     arrays = mole.recover(tmp_path / "d", mole.MorphKey.load(place / "my.key", identities=[str(IDENTITY)]))
     assert arrays["y_train"].tolist() == [number % 2 for number in range(COUNT)]
+
+
+def test_what_is_said_of_columns_that_leave(place, tmp_path):
+    deliver = ["deliver", "photos", *GIVEN, "--labels", "labels.csv", "--out"]
+    leaves = "These columns leave unchanged, for the receiver to read: "
+    done = call(*deliver, tmp_path / "d", "--keep", "age", "--keep", "file_name", cwd=place)
+    assert f"{leaves}age and file_name.\n" in done.stderr
+    assert leaves not in call(*deliver, tmp_path / "e", cwd=place).stderr
 
 
 def test_all_mistakes_of_a_table_in_one_message_and_nothing_written(place, tmp_path):
@@ -85,6 +94,52 @@ def test_all_mistakes_of_a_table_in_one_message_and_nothing_written(place, tmp_p
         "  - in the folder, but not in the table (1): 03.png",
     ]
     assert files_in(tmp_path) == {"wrong.csv"}
+
+
+def test_a_table_whose_labels_have_another_name_gets_the_option_that_helps(place, tmp_path):
+    (tmp_path / "t.csv").write_text((place / "labels.csv").read_text().replace("label", "finding"))
+    deliver = ["deliver", "photos", *GIVEN, "--labels", tmp_path / "t.csv", "--out", tmp_path / "d"]
+    done = call(*deliver, cwd=place)
+    assert (done.returncode, files_in(tmp_path)) == (1, {"t.csv"})
+    assert "no column 'label' (it has finding, age): give --label-column\n" in done.stderr
+    assert right(*deliver, "--label-column", "finding", cwd=place)["labels"]
+
+
+def test_a_labelled_gif_is_told_with_the_other_images_that_cannot_be_used(place, tmp_path):
+    shutil.copytree(place / "photos", tmp_path / "photos")
+    (tmp_path / "photos" / "00.png").rename(tmp_path / "photos" / "00.gif")
+    (tmp_path / "photos" / "01.png").write_bytes(b"")
+    table = tmp_path / "t.csv"
+    table.write_text((place / "labels.csv").read_text().replace("00.png", "00.gif"))
+    deliver = ["deliver", tmp_path / "photos", *GIVEN, "--labels", table, "--out", tmp_path / "d"]
+    done = call(*deliver, cwd=place)
+    assert (done.returncode, (tmp_path / "d").exists()) == (1, False)
+    first, gif, empty = done.stderr.splitlines()
+    assert first == "mole: 2 of 12 images cannot be used, for 2 reasons:"
+    assert "00.gif: it is of a kind that cannot be read: convert it to PNG, or leave it out" in gif
+    assert "01.png: it is empty" in empty
+    assert right(*deliver, "--skip-bad", cwd=place)["rows"] == {"train": COUNT - 2}
+
+
+def test_one_split_with_labels_is_remarked_upon(place, tmp_path):
+    remark = "mole: note: it has one split: whoever trains on it has no other images to test on"
+    labelled = ["deliver", "photos", *GIVEN, "--labels", "labels.csv", "--out"]
+    assert remark in call(*labelled, tmp_path / "one", cwd=place).stderr
+    draw = np.stack([pixels(number) for number in range(4)])
+    answers = np.array([0, 1, 0, 1])
+    np.savez(tmp_path / "two.npz", x_train=draw, y_train=answers, x_test=draw, y_test=answers)
+    done = call("deliver", tmp_path / "two.npz", *GIVEN, "--out", tmp_path / "two", cwd=place)
+    assert (done.returncode, "it has one split" in done.stderr) == (0, False)
+
+
+def test_a_table_of_images_without_labels_gets_the_option_for_tables(place, tmp_path):
+    images = pa.FixedShapeTensorArray.from_numpy_ndarray(np.stack([pixels(n) for n in range(3)]))
+    pq.write_table(pa.table({"image": images, "finding": ["a", "b", "a"]}), tmp_path / "t.parquet")
+    deliver = ["deliver", tmp_path / "t.parquet", *GIVEN, "--out"]
+    done = call(*deliver, tmp_path / "d", cwd=place)
+    assert "no labels leave with it" in done.stderr
+    assert "; name the column that has them with --label-column\n" in done.stderr
+    assert right(*deliver, tmp_path / "e", "--label-column", "finding", cwd=place)["labels"]
 
 
 def test_without_labels_a_remark(place, tmp_path):

@@ -179,6 +179,8 @@ def test_a_layer_that_is_exported_anew_keeps_no_old_signature(place, tmp_path):
     ("options", "says"),
     [
         (["--recipient", "age1nobody"], "a recipient is not one of age's"),
+        (["--recipient", "provider.pub"], "a recipient is a text, and provider.pub is a file: give what"),
+        (["--identity", "provider.pub"], "provider.pub: an identity is the secret half of a key, and what"),
         (["--sign", "nowhere"], "nowhere cannot be read"),
         (["--sign", "provider.pub"], "provider.pub is not an OpenSSH private key"),
         (["--layer-signer", "provider.pub"], "layer.safetensors is not signed"),

@@ -75,6 +75,18 @@ def test_a_whitened_key_keeps_its_whitening_beside_it(whitened_key, tmp_path):
     assert same(loaded, whitened_key)
 
 
+def test_the_second_file_of_a_key_is_not_taken_for_the_key(whitened_key, tmp_path):
+    whitened_key.save(tmp_path / "w.key", recipients=[RECIPIENT])
+    with pytest.raises(
+        KeyFileError, match=r"is the second file of a key, and not the key: give .*/w\.key$"
+    ):
+        mole.MorphKey.load(tmp_path / "w.key.whitening", identities=[str(IDENTITY)])
+    (tmp_path / "w.key").rename(tmp_path / "odd.whitening")  # a key may have any name
+    (tmp_path / "w.key.whitening").rename(tmp_path / "odd.whitening.whitening")
+    opened = mole.MorphKey.load(tmp_path / "odd.whitening", identities=[str(IDENTITY)])
+    assert opened.fingerprint == whitened_key.fingerprint
+
+
 def test_another_keys_whitening_is_refused(whitened_key, rng, tmp_path):
     other = mole.MorphKey.generate((1, 4, 4), core="whitened", sample=rng.normal(size=(50, 1, 4, 4)))
     whitened_key.save(tmp_path / "one.key", recipients=[RECIPIENT])

@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +150,20 @@ def cases(table: dict) -> list:
                         pytest.param(command, call_, " cannot be ", id=f"{name}-{place}", marks=marks)
                     )
     return found
+
+
+def checks_of(mistakes: dict, not_applying: dict[str, set[str]]) -> tuple[Callable, Callable]:
+    """The two tests of a table of mistakes: each is told as it should be, and none is forgotten."""
+
+    @pytest.mark.parametrize(("command", "arguments", "sentence"), cases(mistakes))
+    def told(mistaken_place: Path, command: str, arguments: list, sentence: str) -> None:
+        check_mistake(mistaken_place, command, arguments, sentence)
+
+    @pytest.mark.parametrize("command", mistakes)
+    def complete(command: str) -> None:
+        assert is_complete(mistakes[command], not_applying[command])
+
+    return told, complete
 
 
 def check_mistake(place: Path, command: str, arguments: list, sentence: str) -> None:

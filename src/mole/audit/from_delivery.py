@@ -118,6 +118,7 @@ def subject_of_delivery(
         kappa=manifest.kappa,
         layout=manifest.layout,
         layer=layer,
+        is_other_layer=bool(doubted),
         augmented=delivered.augmented,
         labels=delivered.labels,
         truth=known,

@@ -33,6 +33,7 @@ class Subject:
         morphed: morphed samples, (n, *input_shape).
         kappa, layout: how they were morphed.
         layer: the first layer they were made for, if it was given.
+        is_other_layer: whether another one was given instead.
         augmented: the augmented layer, if it was delivered.
         public: plain images of the same kind from elsewhere, or None.
         labels, public_labels: the classes of both, numbered alike; None where there are none.
@@ -51,6 +52,7 @@ class Subject:
     kappa: int
     layout: str = "rows"
     layer: FirstLayer | None = None
+    is_other_layer: bool = False
     augmented: AugmentedLayer | None = None
     public: Array | None = None
     labels: Labels | None = None
@@ -112,7 +114,9 @@ class Subject:
         if self.augmented is None:
             raise NotApplicableError("no augmented layer was delivered with this data")
         if self.layer is None:
-            raise MissingInputError("the developer's first layer was not given: give it to test this")
+            given = "another first layer than the delivery's was given: give that one to test this"
+            missing = "the developer's first layer was not given: give it to test this"
+            raise MissingInputError(given if self.is_other_layer else missing)
         seen |= {"augmented": self.augmented, "geometry": LayerGeometry.of(self.layer)}
         if kind is DeliveryView:
             return DeliveryView(**seen)

@@ -189,16 +189,17 @@ def audit(
     say(report.headline, quiet=quiet)
     for verdict in report.in_order:
         say(f"{verdict.who}: {verdict.sentence}.", quiet=quiet)
+    attacks = {found.attack.name: found.status.value for found in report.attacks}
     show(
         {
             "page": str(page),
             **({"summary": str(page.with_name("summary.html"))} if summary else {}),
-            "headline": report.headline,
+            **({"headline": report.headline} if as_json or quiet else {}),  # else it was said already
             "verdicts": {verdict.attacker.value: verdict.level.value for verdict in report.verdicts},
             "not tested in full": [
                 verdict.attacker.value for verdict in report.verdicts if not verdict.fully_tested
             ],
-            "attacks": {found.attack.name: found.status.value for found in report.attacks},
+            **({"attacks": attacks} if as_json else {f"attack: {name}": attacks[name] for name in attacks}),
         },
         as_json=as_json,
     )

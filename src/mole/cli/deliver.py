@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from mole.cli.fit_to_print import in_options
-from mole.cli.meaning import KEEP_NAMES, meaning
-from mole.cli.named_files import secrets_for, signing_key
+from mole.cli.meaning import KEEP_NAMES, about_training, meaning
+from mole.cli.named_files import secrets_for, signing_key, warn_of_key_among
 from mole.cli.options import (
     BitsOption,
     DataArgument,
@@ -75,8 +75,6 @@ ReplaceOption = Annotated[
 
 SHOWN = 5  # names of classes are listed, and the rest is counted
 HANDS_OVER = {"labels": "--folder-labels", "class_names": "--class-names"}
-NO_LABELS = "no labels leave with it: nothing can be trained on it as it is"
-GIVE_LABELS = "; give a table of them with --labels, or put the images into class folders"
 
 
 def deliver(
@@ -147,6 +145,7 @@ def deliver(
         "window": parse_window(window),
         "bits": parse_bits(bits),
     }
+    warn_of_key_among([data], key, quiet=quiet)
     with _morphing(out, quiet=quiet) as (progress, making):
         first = _signed_layer(layer, layer_signer)
         if not allow_copying_layer:
@@ -168,8 +167,8 @@ def deliver(
             progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
-    if not (made.has_labels or no_labels):
-        note(NO_LABELS + ("" if leaving.kept else GIVE_LABELS), quiet=quiet)
+    if remark := about_training(made, no_labels=no_labels, are_kept=bool(leaving.kept)):
+        note(remark, quiet=quiet)
 
 
 def morph(
@@ -198,6 +197,7 @@ def morph(
 
     Call again to resume interrupted work.
     """
+    warn_of_key_among([data], key, quiet=quiet)
     with _morphing(out, quiet=quiet) as (progress, making):
         source = open_source(data, labels=False, window=parse_window(window), bits=parse_bits(bits))
         made = library.deliver(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.named_files import check_folder, read_passphrase_file
+from mole.cli.named_files import check_folder, read_passphrase_file, warn_of_key_among
 from mole.cli.options import (
     BitsOption,
     JsonOption,
@@ -25,7 +25,7 @@ from mole.cli.options import (
     parse_window,
     refuse_for_others,
 )
-from mole.cli.terminal import progress_bar, say, show, warn, warn_of
+from mole.cli.terminal import progress_bar, say, show, warn, warn_of, warnings_said
 from mole.cli.wrong_calls import CallError
 from mole.errors import KeyFileError
 from mole.exchange.delivery import UNFINISHED
@@ -172,7 +172,9 @@ def keygen(
             sample=sample,
             progress=progress,
         )
-    key.save(out, passphrase, recipients=recipient or ())
+    with warnings_said(quiet=quiet):
+        key.save(out, passphrase, recipients=recipient or ())
+    warn_of_key_among([*([] if data is None else [data]), *(public or ())], out, quiet=quiet)
     for warning in warnings:
         warn(warning, quiet=quiet)
     say(f"{out} is your key: keep it safe, and keep it to yourself.", quiet=quiet)

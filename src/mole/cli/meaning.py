@@ -6,8 +6,16 @@ from mole.foreign_text import shown
 from mole.provider.deliver import Delivered
 from mole.quantities import counted, joined
 from mole.scheme.shapes import element_count
+from mole.sources.opening import TABLES
 
 KEEP_NAMES = "with --no-class-names the names stay here"
+NO_LABELS = "no labels leave with it: nothing can be trained on it as it is"
+GIVE_COLUMN = "; name the column that has them with --label-column"
+GIVE_TABLE = "; give a table of them with --labels, or put the images into class folders"
+NO_TEST = (
+    "it has one split: whoever trains on it has no other images to test on; to set some aside, give them "
+    "to a split called test (docs/sources.md, Splits)"
+)
 
 
 def meaning(made: Delivered) -> Iterator[str]:
@@ -22,6 +30,21 @@ def meaning(made: Delivered) -> Iterator[str]:
     if columns := made.delivery.manifest.columns:
         names = joined([shown(one) for one in columns])
         yield f"These columns leave unchanged, for the receiver to read: {names}."
+
+
+def about_training(made: Delivered, *, no_labels: bool, are_kept: bool) -> str | None:
+    """What stands in the way of training and testing, and what the provider can do about it, if anything.
+
+    Args:
+        made: the delivery.
+        no_labels: whether it was asked for without labels.
+        are_kept: whether there are labels, which stay because they might tell people.
+    """
+    if made.has_labels:
+        return NO_TEST if len(made.delivery.manifest.splits) == 1 else None
+    if no_labels or are_kept:
+        return None if no_labels else NO_LABELS
+    return NO_LABELS + (GIVE_COLUMN if made.source_kind in TABLES else GIVE_TABLE)
 
 
 def _receiver(made: Delivered) -> Iterator[str]:

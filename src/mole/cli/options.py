@@ -79,9 +79,7 @@ PassphraseFileOption = Annotated[
 ]
 RecipientOption = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="RECIPIENT", help="Seal it for this age recipient or ssh-ed25519 public key. Repeatable."
-    ),
+    typer.Option(metavar="RECIPIENT", help="Seal it for this age recipient or SSH public key. Repeatable."),
 ]
 SignOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Sign it with this OpenSSH private key, an Ed25519 one.")

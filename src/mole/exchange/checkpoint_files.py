@@ -107,6 +107,10 @@ def _metadata(path: Path) -> dict[str, str]:
     try:
         metadata = read_metadata(path)
     except LayerFileError:
+        if path.is_dir():
+            raise FileError(
+                f"{path} is a folder, and a checkpoint is a file: give one that training wrote"
+            ) from None
         if not path.is_file():
             raise
         metadata = {}

@@ -29,7 +29,13 @@ from mole.provider.ledger import Ledger
 from mole.provider.place import claim, give_up_if_nothing_is_lost, refuse_taken
 from mole.provider.plan import Plan, kept_types
 from mole.provider.ray_engine import RayEngine, check_ray
-from mole.provider.remarks import ask_ledger, warn_of_clipping, warn_of_source
+from mole.provider.remarks import (
+    ask_ledger,
+    warn_of_clipping,
+    warn_of_numbers,
+    warn_of_resizing,
+    warn_of_source,
+)
 from mole.provider.replacing import alone_at, put_in_place
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.shard_maker import why_left_out
@@ -131,7 +137,7 @@ def deliver(
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
         ray_address: of a running cluster, as host:port, which gets the key; None for a Ray of its own on
             this machine.
-        recipients: seal the delivery for these age recipients (age1..., or ssh-ed25519 public keys).
+        recipients: seal the delivery for these age recipients (age1..., or SSH public keys).
         sign: an Ed25519 key of OpenSSH's, its file, or a function that opens it, to sign the manifest with,
             which has every digest.
         allow_second_layer: use the key for this first layer though it was used for another one before.
@@ -141,8 +147,8 @@ def deliver(
 
     Warns:
         MoleWarning: if the key is used for a second first layer, its file holds another key than before,
-            files are left out, names of classes stay, 8 bits cut values off, or the ledger cannot be
-            written in one of its places.
+            files are left out, images have several number types, names of classes stay, 8 bits cut values
+            off, or the ledger cannot be written in one of its places.
         PrivacyWarning: if text may be burned into the pixels of DICOM files.
 
     Raises:
@@ -168,7 +174,8 @@ def deliver(
         opened = opened if leaving.labels else without_labels(opened)
     kept_types(opened, keep)
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
-    inspect(opened, preparation).refuse(skip_bad=skip_bad)
+    looked = inspect(opened, preparation)
+    looked.refuse(skip_bad=skip_bad)
 
     key = key if isinstance(key, MorphKey) else key()
     if layer_dtype is not None:
@@ -176,6 +183,8 @@ def deliver(
     signing = _signing_key(sign)
     ledger = Ledger(key.fingerprint, key.path)
     ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
+    if layer_dtype is None:
+        warn_of_resizing(ledger, first.fingerprint, resize)
     plan = Plan(
         source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype, mode=mode,
         resize=resize, keep=tuple(keep), skip_bad=skip_bad, class_names=leaving.class_names,
@@ -184,6 +193,7 @@ def deliver(
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
     warn_of_source(opened)
+    warn_of_numbers(looked)
     with alone_at(out, plan, key, replace=replace) as (place, replaced):
         store = place
         is_finished = claim(store, plan)

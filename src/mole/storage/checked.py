@@ -37,6 +37,8 @@ NUMBERS = {
     "B8": "BOOL",
 }
 
+WEIGHTS = (".pt", ".pth")
+
 _DIGEST = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 
@@ -173,6 +175,11 @@ def _header(start: bytes, path: Path | StoredFile) -> bytes:
     if not 2 <= length <= MAX_HEADER_BYTES or len(start) < 8 + length:
         if start.startswith((b"age-encryption.org/", b"-----BEGIN AGE")):
             raise LayerFileError(f"{path} is a key, and a layer is needed here")
+        if str(path).endswith(WEIGHTS):
+            raise LayerFileError(
+                f"{path} is a file of PyTorch's weights, and a layer is needed here: its owner exports the "
+                "first layer with mole export-layer"
+            )
         raise LayerFileError(f"{path} is not a layer file, or it is cut off: get an undamaged copy")
     return start[: 8 + length]
 

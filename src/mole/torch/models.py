@@ -153,6 +153,12 @@ def _factory(name: str) -> Callable[..., Any]:
     module_name, colon, attribute = name.partition(":")
     if not (module_name and colon and attribute):
         raise ParameterError(f"'{name}' does not name a model: write it as module:function")
+    if module_name.endswith(".py"):
+        written = f"{Path(module_name).stem}:{attribute}"
+        raise ParameterError(
+            f"'{name}' names a file, and a module is needed here: write {written}, without .py, and call "
+            "from the folder where it lies"
+        )
     try:
         importlib.invalidate_caches()
         module = importlib.import_module(module_name)

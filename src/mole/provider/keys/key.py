@@ -19,6 +19,7 @@ from mole.provider.keys.key_file import (
     KeyTexts,
     read_key_text,
     read_whitening,
+    refuse_second_file,
     save_texts,
     whitening_path,
     write_key_text,
@@ -182,7 +183,7 @@ class MorphKey:
         Args:
             path: where to; a whitened key writes a second file beside it, `<path>.whitening`.
             passphrase: what opens the file again; at least eight characters.
-            recipients: age recipients (age1..., or ssh-ed25519 public keys) instead of a passphrase.
+            recipients: age recipients (age1..., or SSH public keys) instead of a passphrase.
         """
         path = Path(path)
         save_texts(path, *self.to_texts(), passphrase=passphrase, recipients=recipients)
@@ -206,6 +207,7 @@ class MorphKey:
             progress: told how far the core is, when it is made.
         """
         path = Path(path)
+        refuse_second_file(path)
         if callable(passphrase):
             passphrase = cache(passphrase)  # asked once, also for two files
 

@@ -97,6 +97,17 @@ def whitening_path(key_path: Path) -> Path:
     return key_path.with_name(key_path.name + SUFFIX)
 
 
+def refuse_second_file(path: Path) -> None:
+    """Refuse the file that lies beside a key, where the key itself is needed.
+
+    Raises:
+        KeyFileError: with the name of the key.
+    """
+    key = path.with_name(path.name.removesuffix(SUFFIX))
+    if key != path and key.exists():
+        raise KeyFileError(f"{path} is the second file of a key, and not the key: give {key}")
+
+
 def write_whitening(whitening: Whitening) -> bytes:
     """The plain content of a whitening file."""
     if whitening.blocks is None or whitening.shrinkage is None:
