@@ -30,8 +30,8 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     places = _places(view)
     search = RotationSearch(Moments.of(public.blocks[:, places]), Moments.of(morphed.blocks[:, places]))
     rotation, agreement, starts = _best(search, rng)
-    inverse = morphed.whiten @ rotation.T @ public.colour
-    images = view.to_blocks(view.morphed[:AT_MOST_IMAGES]) @ inverse.astype(np.float32)
+    inverse = (morphed.whiten @ rotation.T @ public.colour).astype(np.float32)
+    images = view.to_blocks(view.morphed[:AT_MOST_IMAGES]) @ inverse
     share = agreement / max(search.most, 1e-12)
     return Finding(
         words=(
@@ -40,6 +40,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
             "a core, and with it every image, as far as that core is right."
         ),
         images=view.to_samples(images).astype(np.float32),
+        unmorph=lambda blocks: blocks @ inverse,
         facts={
             "side of the core": view.block,
             "blocks compared": places.stop - places.start,

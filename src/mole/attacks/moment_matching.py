@@ -81,6 +81,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
             f"(to {found.agreement:.0%}). The images are as good as that rotation."
         ),
         images=view.to_samples(images),
+        unmorph=found.undo,
         facts={
             "q": view.block,
             "blocks, morphed": found.rows,

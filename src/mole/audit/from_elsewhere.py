@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.attacks.tools.views import Labels
+from mole.audit.crop import Crop
 from mole.audit.from_delivery import most_rows, preparation_of
 from mole.audit.scoring import Truth, same_images
 from mole.audit.subject import Subject
@@ -18,9 +19,11 @@ from mole.exchange.manifest import Manifest
 from mole.provider.keys import MorphKey
 from mole.scheme.shapes import Array
 from mole.sources.inspection import Problem, inspect
-from mole.sources.source import BadSampleError, Source, main_split
+from mole.sources.preparation import Preparation
+from mole.sources.source import BadSampleError, Source, Split, main_split
 
 ASKED = 128  # images of either kind: delivered, and not
+AT_ONCE = 256  # images read whole, where only a part of each is kept
 COMPARED = 64  # delivered images that are looked for among public ones
 SAME_IMAGES = (
     "{} of {} delivered images that were looked for are among the public images given. Attackers who own "
@@ -41,10 +44,10 @@ def with_public(subject: Subject, manifest: Manifest, public: Source, *, skip_ba
     looked = inspect(replace(public, splits={"public": split}, unread=()), preparation)
     problems = tuple(replace(one, first=_to_be_changed(one.first)) for one in looked.problems)
     replace(looked, problems=problems).refuse(skip_bad=skip_bad)
-    count = min(most_rows(manifest.input_shape), len(split))
+    count = min(most_rows(manifest.input_shape, subject.crop), len(split))
     chosen = np.linspace(0, len(split) - 1, count).astype(int)
     try:
-        images, places, _ = preparation.read_many(split, chosen.tolist(), skip_bad=skip_bad)
+        images, places = _read(preparation, split, chosen.tolist(), subject.crop, skip_bad=skip_bad)
     except BadSampleError as error:  # its header was good
         raise Problem(error, 1, [error.name]).error() from None
     if not places:
@@ -54,6 +57,19 @@ def with_public(subject: Subject, manifest: Manifest, public: Source, *, skip_ba
         subject = replace(subject, warnings=(*subject.warnings, left_out))
     labels = None if split.labels is None else np.asarray(split.labels[chosen[places]], np.int64)
     return with_public_images(subject, images, _numbered(labels, public.classes, manifest.classes))
+
+
+def _read(
+    preparation: Preparation, split: Split, chosen: list[int], crop: Crop | None, *, skip_bad: bool
+) -> tuple[Array, list[int]]:
+    """Plain images, or crops of them, and their places among those chosen; whole ones a few at a time."""
+    at_once = len(chosen) if crop is None else AT_ONCE
+    parts, places = [], []
+    for start in range(0, len(chosen), max(1, at_once)):
+        some = preparation.read_many(split, chosen[start : start + at_once], skip_bad=skip_bad)
+        parts.append(some.plain if crop is None else crop(some.plain))
+        places += [start + place for place in some.places]
+    return np.concatenate(parts), places
 
 
 def _to_be_changed(bad: BadSampleError) -> BadSampleError:
@@ -92,10 +108,12 @@ def with_other(subject: Subject, delivery: Delivery, other: Delivery, key: Morph
     doubts = subject.warnings
     if its.key_fingerprint != mine.key_fingerprint:
         doubts = (*doubts, OTHER_KEY.format(other.label, its.key_fingerprint))
-    rows, _ = other.first_rows(other.main_split, most_rows(its.input_shape))
+    crop = subject.crop
+    rows, _ = other.first_rows(other.main_split, most_rows(its.input_shape, crop), crop)
     truth = subject.truth
     if truth is not None and key is not None and its.key_fingerprint == key.fingerprint:
-        truth = replace(truth, elsewhere=key.morphing.unmorph(rows))
+        morphing = key.morphing if crop is None else crop.of_morphing(key.morphing)
+        truth = replace(truth, elsewhere=morphing.unmorph(rows))
     return replace(subject, elsewhere=rows, truth=truth, warnings=doubts)
 
 

@@ -16,6 +16,7 @@ from mole.attacks.tools.views import (
     NotApplicableError,
     OutsiderView,
 )
+from mole.audit.crop import Crop
 from mole.audit.scoring import Truth
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
@@ -45,6 +46,8 @@ class Subject:
         core: which kind of core morphed them; None where only the key could tell.
         sealed: whether they lie encrypted for their receiver.
         private: whether the images are the provider's own, rather than ones that anybody may see.
+        crop: which part of each sample all of this is about, where whole ones are too large for attacks ...
+        whole: ... and the same subject with whole samples, of which it has a few; None elsewhere.
     """
 
     morphed: Array
@@ -64,6 +67,8 @@ class Subject:
     core: str | None = None
     sealed: bool = False
     private: bool = True
+    crop: Crop | None = None
+    whole: "Subject | None" = None
 
     def __post_init__(self) -> None:
         """Add the axis of channels that sound may come without: attacks and pictures count on it."""
@@ -91,6 +96,11 @@ class Subject:
         return self.morphed.shape[1:]
 
     @property
+    def uncut(self) -> "Subject":
+        """The subject with whole samples: what its costs and the published figures are about."""
+        return self.whole or self
+
+    @property
     def scored(self) -> int:
         """How many rows are compared; an injecting developer knows others."""
         return min(SCORED, max(1, len(self.morphed) // 2))
@@ -106,6 +116,7 @@ class Subject:
             "morphed": self.morphed, "kappa": self.kappa, "layout": self.layout, "public": self.public,
             "labels": self.labels, "public_labels": self.public_labels,
             "candidates": self.candidates, "elsewhere": self.elsewhere,
+            "blocks_of_whole": None if self.crop is None else self.crop.whole.kappa,
         }  # fmt: skip
         if kind is OutsiderView:
             return OutsiderView(**seen)

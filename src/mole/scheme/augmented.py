@@ -130,10 +130,10 @@ class AugmentedLayer:
         return add_bias(self.linear.features(rows).reshape(len(rows), *self.output_shape), self.bias)
 
     def for_shape(self, input_shape: Shape) -> "AugmentedLayer":
-        """The same layer for samples of another size, in tiles of the same side: none of its numbers change.
+        """The same layer for samples of another size, in tiles of the same side.
 
-        Every tile is treated alike and zeros stay zeros beyond the edge, so this is the augmented layer that
-        the same key gives for a first layer with these samples.
+        None of its numbers change. Every tile is treated alike, and zeros stay zeros beyond the edge, so
+        this is the augmented layer that the same core gives for a first layer with these samples.
 
         Raises:
             ParameterError: if its blocks are not tiles, or samples of this shape have no such tiles.

@@ -45,11 +45,13 @@ class OutsiderView:
         labels, public_labels: the classes of both, numbered alike; None where there are none.
         candidates: plain images of which the attacker asks whether they are among the morphed ones.
         elsewhere: morphed samples of another delivery, or of requests, under the same key.
+        blocks_of_whole: blocks of a whole sample, where these are crops; None where they are not.
     """
 
     morphed: Array
     kappa: int
     layout: str = "rows"
+    blocks_of_whole: int | None = None
     public: Array | None = None
     labels: Labels | None = None
     public_labels: Labels | None = None
@@ -79,6 +81,11 @@ class OutsiderView:
     def block(self) -> int:
         """Side of the core: the paper's q."""
         return block_size(self.input_shape, self.kappa)
+
+    @property
+    def images_for_core(self) -> int:
+        """Known images that have as many blocks as the core has rows, and so determine it."""
+        return -(-self.block // (self.blocks_of_whole or self.kappa))
 
     @property
     def cut(self) -> Layout:
