@@ -24,6 +24,7 @@ AT_MOST_IMAGES = 256
 
 def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     """Find the core's rotation from statistics of blocks, and undo it."""
+    view = view.statistical
     _check(view)
     public = Whitened.of(view.to_blocks(np.asarray(view.public)[:MOST_ROWS]))
     morphed = Whitened.of(view.to_blocks(view.morphed[:MOST_ROWS]))

@@ -40,7 +40,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
             f"independent components of blocks of {view.block:,} elements take too long to find: "
             f"{MOST_SIDE:,} is the limit here"
         )
-    return rebuild(view, rng)
+    return rebuild(view.statistical, rng)
 
 
 def rebuild(view: OutsiderView, rng: np.random.Generator) -> Finding:

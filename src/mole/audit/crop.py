@@ -1,11 +1,13 @@
 """A part of each image, where whole ones are too large for attacks: tiles from its middle.
 
 One core morphs every tile, so a crop along the borders of tiles is a morphed image like any other, with the
-same core: what works on it works on all tiles. Its augmented layer is the delivered one, for fewer tiles
-(`AugmentedLayer.for_shape`).
+same core: what works on it works on all tiles. Attacks rebuild the middle, and are scored by it; those that
+compare statistics get crops from elsewhere in the image as well, as any attacker has. The augmented layer
+of a crop is the delivered one, for fewer tiles (`AugmentedLayer.for_shape`).
 """
 
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from mole.scheme.layouts import Layout, TilesLayout
 from mole.scheme.morphing import Morphing
 from mole.scheme.shapes import Shape, element_count, shape_text
 
+ENOUGH = 8192  # crops by which attacks compare statistics
 MOST_ELEMENTS = 4096  # of a sample that attacks with whole matrices take without long waits
 
 
@@ -72,10 +75,38 @@ class Crop:
 
     def __call__(self, samples: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The crops of samples, (n, *whole shape), in memory of their own: the rest can go."""
-        tile, pairs = self.whole.tile, zip(self.whole.tile_grid, self.tiles, strict=True)
-        starts = [(most - count) // 2 * tile for most, count in pairs]
-        inner = [slice(at, at + count * tile) for at, count in zip(starts, self.tiles, strict=True)]
-        return np.ascontiguousarray(samples[(slice(None), slice(None), *inner)])
+        return np.ascontiguousarray(self._at(samples, self._middle))
+
+    def several(self, samples: npt.NDArray[Any], further: int) -> npt.NDArray[Any]:
+        """The middle crop of each sample, and others from all over it: (n, 1 + further, *input_shape)."""
+        places = [tuple(self._middle), *self._elsewhere(further)]
+        return np.stack([self._at(samples, place) for place in places], axis=1)
+
+    def further(self, samples: int) -> int:
+        """How many crops from elsewhere in each of so many samples statistics can use."""
+        return min(len(self._grid), max(0, -(-ENOUGH // samples) - 1))
+
+    @property
+    def _middle(self) -> Shape:
+        """The tile in which the middle crop begins."""
+        pairs = zip(self.whole.tile_grid, self.tiles, strict=True)
+        return tuple((most - count) // 2 for most, count in pairs)
+
+    @property
+    def _grid(self) -> list[Shape]:
+        """The tiles in which crops begin that lie side by side."""
+        pairs = zip(self.whole.tile_grid, self.tiles, strict=True)
+        return list(product(*(range(0, most - count + 1, count) for most, count in pairs)))
+
+    def _elsewhere(self, count: int) -> list[Shape]:
+        """So many of them, from all over a sample."""
+        chosen = np.linspace(0, len(self._grid) - 1, count).astype(int)
+        return [self._grid[at] for at in chosen]
+
+    def _at(self, samples: npt.NDArray[Any], place: Shape) -> npt.NDArray[Any]:
+        tile = self.whole.tile
+        inner = [slice(at * tile, (at + count) * tile) for at, count in zip(place, self.tiles, strict=True)]
+        return samples[(slice(None), slice(None), *inner)]
 
     def of_layer(self, layer: FirstLayer) -> FirstLayer:
         """The first layer, as it acts on a crop."""
@@ -105,3 +136,8 @@ def _spanned(geometry: LayerGeometry, tile: int) -> Shape:
     """Tiles along each axis that a kernel needs to fit on them without its padding."""
     reaches = zip(geometry.dilation, geometry.kernel, strict=True)
     return tuple(-(-(dilation * (kernel - 1) + 1) // tile) for dilation, kernel in reaches)
+
+
+def split_crops(crops: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """What `Crop.several` made: the middle crops, and all others, image by image."""
+    return np.ascontiguousarray(crops[:, 0]), crops[:, 1:].reshape(-1, *crops.shape[2:])

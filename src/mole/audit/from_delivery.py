@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mole.attacks.tools.views import Labels
-from mole.audit.crop import Crop
+from mole.audit.crop import Crop, split_crops
 from mole.audit.scoring import Truth, correlations
 from mole.audit.subject import SCORED, Subject, pairs_wanted
 from mole.errors import DeliveryError, MoleError
@@ -59,7 +60,8 @@ class Delivered:
         rows: of all splits.
         augmented: the augmented layer; None where none came.
         crop: the part of each sample that `morphed` holds; None where that is all of it.
-        first: the first morphed samples, whole.
+        further: crops from elsewhere in the same samples; None where `morphed` holds all of them.
+        first: the first morphed samples, whole, where `morphed` holds crops.
         damaged: names of files that are not as they were made.
     """
 
@@ -71,6 +73,7 @@ class Delivered:
     rows: int
     augmented: AugmentedLayer | None
     crop: Crop | None
+    further: Array | None
     first: Array
     damaged: Sequence[str]
 
@@ -81,11 +84,18 @@ class Delivered:
         augmented, labels = delivery.layer(), delivery.labels(split)
         geometry = None if augmented is None else augmented.geometry
         crop = Crop.of(manifest.layout, manifest.input_shape, manifest.kappa, geometry)
-        morphed, ids = delivery.first_rows(split, most_rows(manifest.input_shape, crop), crop)
-        first = morphed if crop is None else delivery.first_rows(split, SHOWN_WHOLE)[0]
+        most = most_rows(manifest.input_shape, crop)
+        if crop is None:
+            morphed, ids = delivery.first_rows(split, most)
+            first, further = morphed[:0], None
+        else:
+            count = crop.further(min(most, delivery.split(split).rows))
+            crops, ids = delivery.first_rows(split, most, partial(crop.several, further=count))
+            morphed, further = split_crops(crops)
+            first, _ = delivery.first_rows(split, SHOWN_WHOLE)
         return cls(
             delivery, split, morphed, ids, None if labels is None else labels[: len(ids)],
-            manifest.rows, augmented, crop, first[:SHOWN_WHOLE],
+            manifest.rows, augmented, crop, further, first,
             delivery.damaged([*delivery.shard_names(split), AUGMENTED, SCALES]),
         )  # fmt: skip
 
@@ -144,6 +154,7 @@ def _cropped(subject: Subject, delivered: Delivered, crop: Crop, key: MorphKey |
         subject,
         layer=None if subject.layer is None else crop.of_layer(subject.layer),
         augmented=None if subject.augmented is None else crop.of_augmented(subject.augmented),
+        further=delivered.further,
         crop=crop,
         whole=whole,
     )

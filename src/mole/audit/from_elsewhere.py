@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.attacks.tools.views import Labels
-from mole.audit.crop import Crop
+from mole.audit.crop import Crop, split_crops
 from mole.audit.from_delivery import most_rows, preparation_of
 from mole.audit.scoring import Truth, same_images
 from mole.audit.subject import Subject
@@ -47,7 +47,9 @@ def with_public(subject: Subject, manifest: Manifest, public: Source, *, skip_ba
     count = min(most_rows(manifest.input_shape, subject.crop), len(split))
     chosen = np.linspace(0, len(split) - 1, count).astype(int)
     try:
-        images, places = _read(preparation, split, chosen.tolist(), subject.crop, skip_bad=skip_bad)
+        images, further, places = _read(
+            preparation, split, chosen.tolist(), subject.crop, skip_bad=skip_bad
+        )
     except BadSampleError as error:  # its header was good
         raise Problem(error, 1, [error.name]).error() from None
     if not places:
@@ -56,20 +58,23 @@ def with_public(subject: Subject, manifest: Manifest, public: Source, *, skip_ba
         left_out = LEFT_OUT.format(count - len(places), count)
         subject = replace(subject, warnings=(*subject.warnings, left_out))
     labels = None if split.labels is None else np.asarray(split.labels[chosen[places]], np.int64)
-    return with_public_images(subject, images, _numbered(labels, public.classes, manifest.classes))
+    classes = _numbered(labels, public.classes, manifest.classes)
+    return with_public_images(subject, images, classes, further)
 
 
 def _read(
     preparation: Preparation, split: Split, chosen: list[int], crop: Crop | None, *, skip_bad: bool
-) -> tuple[Array, list[int]]:
-    """Plain images, or crops of them, and their places among those chosen; whole ones a few at a time."""
-    at_once = len(chosen) if crop is None else AT_ONCE
-    parts, places = [], []
-    for start in range(0, len(chosen), max(1, at_once)):
-        some = preparation.read_many(split, chosen[start : start + at_once], skip_bad=skip_bad)
-        parts.append(some.plain if crop is None else crop(some.plain))
+) -> tuple[Array, Array | None, list[int]]:
+    """Plain images, and their places among those chosen; or crops of them, whole ones a few at a time."""
+    if crop is None:
+        plain, places, _ = preparation.read_many(split, chosen, skip_bad=skip_bad)
+        return plain, None, places
+    parts, places, count = [], [], crop.further(len(chosen))
+    for start in range(0, len(chosen), AT_ONCE):
+        some = preparation.read_many(split, chosen[start : start + AT_ONCE], skip_bad=skip_bad)
+        parts.append(crop.several(some.plain, count))
         places += [start + place for place in some.places]
-    return np.concatenate(parts), places
+    return *split_crops(np.concatenate(parts)), places
 
 
 def _to_be_changed(bad: BadSampleError) -> BadSampleError:
@@ -77,12 +82,21 @@ def _to_be_changed(bad: BadSampleError) -> BadSampleError:
     return BadSampleError(bad.name, f"{bad.reason}{CHANGE_IT}") if bad.advice else bad
 
 
-def with_public_images(subject: Subject, images: Array, labels: Labels | None = None) -> Subject:
-    """The same, with plain images in memory. Some of them are set aside, to ask about: `candidates`."""
+def with_public_images(
+    subject: Subject, images: Array, labels: Labels | None = None, further: Array | None = None
+) -> Subject:
+    """The same, with plain images in memory. Some of them are set aside, to ask about: `candidates`.
+
+    Args:
+        subject: what was handed over.
+        images: plain images from elsewhere, or crops of them.
+        labels: their classes, numbered as in the subject.
+        further: other crops of them, as many of each, image by image.
+    """
     doubts = subject.warnings
     images = images.reshape(len(images), *subject.input_shape)  # sound may come without its channel
     if subject.truth is None:
-        return replace(subject, public=images, public_labels=labels)
+        return replace(subject, public=images, public_labels=labels, public_further=further)
     looked_for = min(COMPARED, len(subject.truth.plain))
     there = same_images(subject.truth.plain[:looked_for], images) >= 0
     if there.any():
@@ -92,6 +106,7 @@ def with_public_images(subject: Subject, images: Array, labels: Labels | None = 
     truth = replace(subject.truth, public=images[:kept])
     subject = replace(
         subject, public=images[:kept], public_labels=None if labels is None else labels[:kept],
+        public_further=None if further is None else further[: kept * (len(further) // len(images))],
         truth=truth, warnings=doubts,
     )  # fmt: skip
     return _with_candidates(subject, truth, images[kept:]) if aside > 0 else subject

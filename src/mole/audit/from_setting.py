@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mole.audit.crop import Crop
+from mole.audit.crop import Crop, split_crops
 from mole.audit.from_delivery import SHOWN_WHOLE, blocks_told
 from mole.audit.from_elsewhere import with_public_images
 from mole.audit.scoring import Truth
@@ -53,6 +53,7 @@ def subject_of_setting(
     facts = {
         "audited": "a setting, with images that come with the software",
         "images": f"{len(images.private):,} ({images.origin})",
+        "public images": f"{len(images.public):,} (others; an attacker's may be more alike)",
         "input shape": shape_text(layer.input_shape),
         "first layer": f"{layer.kind}, {layer.channels} channels",
         **blocks_told(layout, crop),
@@ -72,10 +73,13 @@ def subject_of_setting(
         whole = made(images.private, layer, key.morphing, augmented)
         return with_public_images(whole, layer.plain(images.public))
     part = crop.of_layer(layer)
-    cropped = made(crop(images.private), part, crop.of_morphing(key.morphing), crop.of_augmented(augmented))
+    morphing, count = crop.of_morphing(key.morphing), crop.further(len(images.private))
+    private, further = split_crops(crop.several(images.private, count))
+    public, public_further = split_crops(crop.several(images.public, count))
+    cropped = made(private, part, morphing, crop.of_augmented(augmented))
     whole = made(images.private[:SHOWN_WHOLE], layer, key.morphing, augmented)
-    subject = replace(cropped, crop=crop, whole=whole)
-    return with_public_images(subject, part.plain(crop(images.public)))
+    subject = replace(cropped, crop=crop, whole=whole, further=morphing.morph(part.plain(further)))
+    return with_public_images(subject, part.plain(public), further=part.plain(public_further))
 
 
 def _layout(layer: FirstLayer, kappa: int, tile: int | None) -> Layout:

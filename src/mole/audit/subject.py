@@ -39,6 +39,7 @@ class Subject:
         labels, public_labels: the classes of both, numbered alike; None where there are none.
         candidates: images of which an attacker asks whether they were delivered, or None.
         elsewhere: morphed samples of another delivery under the same key, or None.
+        further, public_further: where samples are crops, others of the same images, morphed and public.
         truth: what the attackers want to know, for the first rows or for all; None if there is none.
         facts: what to say about it: rows, fingerprints, ...
         warnings: what was wrong with what the audit was given.
@@ -60,6 +61,8 @@ class Subject:
     public_labels: Labels | None = None
     candidates: Array | None = None
     elsewhere: Array | None = None
+    further: Array | None = None
+    public_further: Array | None = None
     truth: Truth | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -116,6 +119,7 @@ class Subject:
             "morphed": self.morphed, "kappa": self.kappa, "layout": self.layout, "public": self.public,
             "labels": self.labels, "public_labels": self.public_labels,
             "candidates": self.candidates, "elsewhere": self.elsewhere,
+            "further": self.further, "public_further": self.public_further,
             "blocks_of_whole": None if self.crop is None else self.crop.whole.kappa,
         }  # fmt: skip
         if kind is OutsiderView:
@@ -140,6 +144,7 @@ class Subject:
         return {
             "morphed": self.morphed[: self.scored],
             "labels": None if self.labels is None else self.labels[: self.scored],
+            "further": None,  # statistics are not what this attacker needs
             "known": self.truth.plain[known].copy(),  # nothing leads from here to the rest of the truth
             "known_morphed": self.morphed[known],
         }
