@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from mole.analysis import overhead, security
-from mole.analysis.sizes import Setting
+from mole.analysis.sizes import Setting, core_side
 from mole.quantities import size_text
 
 Unit = Literal["log2", "log10", "count", "share", "bytes"]
+IN_TILES = "the formula is for blocks of rows; in tiles the layer is a convolution over them"
 Version = Literal["published", "by_formula", "counted"]
 
 
@@ -90,7 +91,19 @@ def figures_of(setting: Setting) -> tuple[Figure, ...]:
 
 def security_figures(setting: Setting) -> list[Figure]:
     """What guessing, solving and known pairs would take."""
-    return [*_guesses(setting), *_reversing(setting), _pairs(setting)]
+    return [*_tiles(setting), *_guesses(setting), *_reversing(setting), _pairs(setting)]
+
+
+def _tiles(setting: Setting) -> list[Figure]:
+    if setting.tiles is None:
+        return []
+    side = core_side(input_elements=setting.layer.input_elements, kappa=setting.kappa)
+    return [
+        Figure(
+            name="core side", what="side of the core, which morphs every tile", unit="count", counted=side,
+            remark=f"used {setting.kappa:,} times in each image: tiles hide from the eye only",
+        )
+    ]  # fmt: skip
 
 
 def _guesses(setting: Setting) -> list[Figure]:
@@ -123,9 +136,7 @@ def _reversing(setting: Setting) -> list[Figure]:
         input_elements=layer.input_elements, output_channels=layer.output_channels,
         kernel_elements=layer.kernel_elements, kappa=kappa,
     )  # fmt: skip
-    equations = security.counted_equations(
-        input_elements=layer.input_elements, output_elements=layer.output_elements
-    )
+    equations = _layer_elements(setting)
     bound = security.log2_reversing_bound(
         input_elements=layer.input_elements, output_positions=layer.output_positions,
         kernel_elements=layer.kernel_elements, kappa=kappa, sigma=setting.sigma,
@@ -174,6 +185,15 @@ def _pairs(setting: Setting) -> Figure:
     )  # fmt: skip
 
 
+def _layer_elements(setting: Setting) -> int:
+    """Elements of the augmented layer, each of which is also an equation for the core."""
+    if setting.tiles is not None:
+        return setting.tiles.layer_elements
+    return overhead.counted_layer_elements(
+        input_elements=setting.layer.input_elements, output_elements=setting.layer.output_elements
+    )
+
+
 def overhead_figures(setting: Setting) -> list[Figure]:
     """What the provider and the developer compute, and what is sent."""
     return [*_computing(setting), *_transmission(setting)]
@@ -189,6 +209,10 @@ def _computing(setting: Setting) -> list[Figure]:
         input_elements=layer.input_elements, output_elements=layer.output_elements,
         kernel_elements=layer.kernel_elements,
     )  # fmt: skip
+    added = extra if setting.tiles is None else overhead.tiles_extra_macs(
+        layer_macs=setting.tiles.macs, output_elements=layer.output_elements,
+        kernel_elements=layer.kernel_elements,
+    )  # fmt: skip
     figures = [
         Figure(
             name="provider macs", what="provider's multiplications for an image",
@@ -197,7 +221,8 @@ def _computing(setting: Setting) -> list[Figure]:
         ),
         Figure(
             name="developer macs", what="developer's additional multiplications for an image",
-            unit="count", equation="17", by_formula=extra, counted=extra,
+            unit="count", equation="17", by_formula=extra, counted=added,
+            remark="" if setting.tiles is None else IN_TILES,
         ),
     ]  # fmt: skip
     if setting.network_macs is None:
@@ -214,11 +239,12 @@ def _computing(setting: Setting) -> list[Figure]:
         ),
         Figure(
             name="inference share", what="developer's additional cost of inference", unit="share",
-            equation="17", by_formula=inference, counted=inference,
+            equation="17", by_formula=inference,
+            counted=overhead.share_of_inference(extra_macs=added, network_macs=macs),
         ),
         Figure(
             name="training share", what="developer's additional cost of training", unit="share",
-            counted=overhead.share_of_training_step(extra_macs=extra, network_macs=macs),
+            counted=overhead.share_of_training_step(extra_macs=added, network_macs=macs),
             remark="the layer is frozen: a forward pass more in a step of about three",
         ),
     ]  # fmt: skip
@@ -227,13 +253,12 @@ def _computing(setting: Setting) -> list[Figure]:
 def _transmission(setting: Setting) -> list[Figure]:
     layer, images = setting.layer, setting.images
     published = overhead.published_layer_elements(input_elements=layer.input_elements)
-    counted = overhead.counted_layer_elements(
-        input_elements=layer.input_elements, output_elements=layer.output_elements
-    )
+    counted = _layer_elements(setting)
     elements = Figure(
         name="layer elements", what="elements of the augmented layer", unit="count",
         equation="after 17", by_formula=published, counted=counted,
-        remark="the formula is the size of M^-1; M^-1 C has alpha m^2 x beta n^2 elements",
+        remark="the formula is the size of M^-1; M^-1 C has alpha m^2 x beta n^2 elements"
+        if setting.tiles is None else IN_TILES,
     )  # fmt: skip
     if images is None:
         return [elements]

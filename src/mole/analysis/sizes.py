@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, fields
 
+from mole.analysis.tile_sizes import TileSizes
 from mole.errors import ParameterError
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Shape, block_size, check_shape, element_count, shape_text
@@ -95,6 +96,7 @@ class Setting:
         sigma: relative error up to which images count as recovered; the paper takes 0.5.
         network_macs: of one forward pass on one image, if the network is known.
         images: how many are handed over, if that is known.
+        tiles: sizes of the augmented layer, where blocks are tiles; None for blocks of rows.
     """
 
     layer: LayerSizes
@@ -102,8 +104,11 @@ class Setting:
     sigma: float = 0.5
     network_macs: int | None = None
     images: int | None = None
+    tiles: TileSizes | None = None
 
     def __post_init__(self) -> None:
+        if self.tiles is not None and self.kappa != self.tiles.tiles:
+            raise ParameterError(f"{self.tiles.tiles} tiles say that kappa is as large: leave out kappa")
         for name in ("network_macs", "images"):
             if getattr(self, name) is not None:
                 check_positive(**{name: getattr(self, name)})

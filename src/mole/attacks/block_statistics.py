@@ -24,14 +24,15 @@ AT_MOST_IMAGES = 256
 
 def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     """Find the core's rotation from statistics of blocks, and undo it."""
+    view = view.statistical
     _check(view)
     public = Whitened.of(view.to_blocks(np.asarray(view.public)[:MOST_ROWS]))
     morphed = Whitened.of(view.to_blocks(view.morphed[:MOST_ROWS]))
     places = _places(view)
     search = RotationSearch(Moments.of(public.blocks[:, places]), Moments.of(morphed.blocks[:, places]))
     rotation, agreement, starts = _best(search, rng)
-    inverse = morphed.whiten @ rotation.T @ public.colour
-    images = view.to_blocks(view.morphed[:AT_MOST_IMAGES]) @ inverse.astype(np.float32)
+    inverse = (morphed.whiten @ rotation.T @ public.colour).astype(np.float32)
+    images = view.to_blocks(view.morphed[:AT_MOST_IMAGES]) @ inverse
     share = agreement / max(search.most, 1e-12)
     return Finding(
         words=(
@@ -40,6 +41,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
             "a core, and with it every image, as far as that core is right."
         ),
         images=view.to_samples(images).astype(np.float32),
+        unmorph=lambda blocks: blocks @ inverse,
         facts={
             "side of the core": view.block,
             "blocks compared": places.stop - places.start,

@@ -40,7 +40,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
             f"independent components of blocks of {view.block:,} elements take too long to find: "
             f"{MOST_SIDE:,} is the limit here"
         )
-    return rebuild(view, rng)
+    return rebuild(view.statistical, rng)
 
 
 def rebuild(view: OutsiderView, rng: np.random.Generator) -> Finding:
@@ -52,8 +52,8 @@ def rebuild(view: OutsiderView, rng: np.random.Generator) -> Finding:
     ours, theirs = (_independent(some.blocks, rng) for some in (public, morphed))
     match, signs, misfit = _match(_profile(public.blocks, ours), _profile(morphed.blocks, theirs))
     rotation = ours.T @ (signs[:, np.newaxis] * theirs[match])
-    inverse = morphed.whiten @ rotation.T @ public.colour
-    images = view.to_blocks(view.morphed[:AT_MOST_IMAGES]) @ inverse.astype(np.float32)
+    inverse = (morphed.whiten @ rotation.T @ public.colour).astype(np.float32)
+    images = view.to_blocks(view.morphed[:AT_MOST_IMAGES]) @ inverse
     return Finding(
         words=(
             f"Blocks of {view.block:,} elements were taken apart into independent components, and each was "
@@ -61,6 +61,7 @@ def rebuild(view: OutsiderView, rng: np.random.Generator) -> Finding:
             f"{misfit:.2f} standard deviations). The images are as good as these matches."
         ),
         images=view.to_samples(images).astype(np.float32),
+        unmorph=lambda blocks: blocks @ inverse,
         facts={
             "q": view.block,
             "blocks, morphed": morphed.blocks.shape[0] * view.kappa,

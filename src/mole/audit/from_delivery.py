@@ -1,12 +1,14 @@
 """A delivery as the subject of an audit: what lies there, and what the provider knows about it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mole.attacks.tools.views import Labels
+from mole.audit.crop import Crop, split_crops
 from mole.audit.scoring import Truth, correlations
 from mole.audit.subject import SCORED, Subject, pairs_wanted
 from mole.errors import DeliveryError, MoleError
@@ -19,12 +21,14 @@ from mole.provider.row_numbers import RowNumbers
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.filling import filled, filled_layer
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.layouts import Layout
+from mole.scheme.layouts import Layout, TilesLayout
 from mole.scheme.shapes import Array, Shape, block_size, element_count, shape_text, unroll
 from mole.sources.preparation import Preparation
 from mole.sources.source import Source
 
 MOST_ROWS, MOST_BYTES = 30_000, 1 << 28  # of morphed data that attacks are given, and of public images
+MOST_READ = 1 << 30  # bytes of whole images that are read for crops of them
+SHOWN_WHOLE = 1  # images that are shown whole
 SAME, COMPARED = 0.9, 64  # the correlation above which a source's images are the delivery's, over so many
 DAMAGED = "{} is not as it was made, so this audit may be about something else: get it again."
 OTHER_LAYER = (
@@ -43,9 +47,10 @@ OTHER_SOURCE = (
 )
 
 
-def most_rows(input_shape: Shape) -> int:
-    """How many samples of this shape attacks are given."""
-    return max(1, min(MOST_ROWS, MOST_BYTES // (4 * element_count(input_shape))))
+def most_rows(input_shape: Shape, crop: Crop | None = None) -> int:
+    """How many samples of this shape attacks are given; of crops more, as far as whole ones can be read."""
+    most = MOST_BYTES if crop is None else MOST_READ
+    return max(1, min(MOST_ROWS, most // (4 * element_count(input_shape))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +64,9 @@ class Delivered:
             classes; None where they have none.
         rows: of all splits.
         augmented: the augmented layer; None where none came.
+        crop: the part of each sample that `morphed` holds; None where that is all of it.
+        further: crops from elsewhere in the same samples; None where `morphed` holds all of them.
+        first: the first morphed samples, whole, where `morphed` holds crops.
         damaged: names of files that are not as they were made.
     """
 
@@ -69,17 +77,30 @@ class Delivered:
     labels: Labels | None
     rows: int
     augmented: AugmentedLayer | None
+    crop: Crop | None
+    further: Array | None
+    first: Array
     damaged: Sequence[str]
 
     @classmethod
     def read(cls, delivery: Delivery) -> "Delivered":
         """Read as many rows as attacks can use: they lie in a random order, so the first stand for all."""
         manifest, split = delivery.manifest, delivery.main_split
-        morphed, ids = delivery.first_rows(split, most_rows(manifest.input_shape))
-        labels = delivery.labels(split)
+        augmented, labels = delivery.layer(), delivery.labels(split)
+        geometry = None if augmented is None else augmented.geometry
+        crop = Crop.of(manifest.layout, manifest.input_shape, manifest.kappa, geometry)
+        most = most_rows(manifest.input_shape, crop)
+        if crop is None:
+            morphed, ids = delivery.first_rows(split, most)
+            first, further = morphed[:0], None
+        else:
+            count = crop.further(min(most, delivery.split(split).rows))
+            crops, ids = delivery.first_rows(split, most, partial(crop.several, further=count))
+            morphed, further = split_crops(crops)
+            first, _ = delivery.first_rows(split, SHOWN_WHOLE)
         return cls(
             delivery, split, morphed, ids, None if labels is None else labels[: len(ids)],
-            manifest.rows, delivery.layer(),
+            manifest.rows, augmented, crop, further, first,
             delivery.damaged([*delivery.shard_names(split), AUGMENTED, SCALES]),
         )  # fmt: skip
 
@@ -113,9 +134,9 @@ def subject_of_delivery(
         layer = filled_layer(layer, manifest.input_shape)
     foreign = doubted if key is not None else [*doubted, NO_KEY]
     known, doubts = (None, []) if key is None else _truth(delivered, key, layer, truth)
-    return Subject(
+    subject = Subject(
         morphed=delivered.morphed,
-        kappa=manifest.kappa,
+        kappa=manifest.kappa if delivered.crop is None else delivered.crop.kappa,
         layout=manifest.layout,
         layer=layer,
         is_other_layer=bool(doubted),
@@ -127,6 +148,23 @@ def subject_of_delivery(
         rows=delivered.rows,
         core=None if key is None else key.core,
         sealed=delivery.is_sealed,
+    )
+    return subject if delivered.crop is None else _cropped(subject, delivered, delivered.crop, key)
+
+
+def _cropped(subject: Subject, delivered: Delivered, crop: Crop, key: MorphKey | None) -> Subject:
+    """A subject whose samples are crops, with layers to match, and beside it one with whole samples."""
+    truth = None
+    if key is not None and subject.truth is not None:
+        truth = replace(subject.truth, plain=key.morphing.unmorph(delivered.first))
+    whole = replace(subject, morphed=delivered.first, kappa=crop.whole.kappa, labels=None, truth=truth)
+    return replace(
+        subject,
+        layer=None if subject.layer is None else crop.of_layer(subject.layer),
+        augmented=None if subject.augmented is None else crop.of_augmented(subject.augmented),
+        further=delivered.further,
+        crop=crop,
+        whole=whole,
     )
 
 
@@ -141,19 +179,24 @@ def _truth(
     delivered: Delivered, key: MorphKey, layer: FirstLayer | None, source: Source | None
 ) -> tuple[Truth, list[str]]:
     """Plain images of the first rows, and the channel order; what to say about where they come from."""
-    manifest = delivered.delivery.manifest
-    count = SCORED + pairs_wanted(manifest.input_shape, manifest.kappa)
+    manifest, crop = delivered.delivery.manifest, delivered.crop
+    shape, kappa = (
+        (manifest.input_shape, manifest.kappa) if crop is None else (crop.input_shape, crop.kappa)
+    )
+    count = SCORED + pairs_wanted(shape, kappa)
     given = None if source is None else _from_source(source, delivered, key, count)
     order = None if layer is None else np.asarray(key.channel_order(layer.channels))
-    plain = key.morphing.unmorph(delivered.morphed[:count])
+    morphing = key.morphing if crop is None else crop.of_morphing(key.morphing)
+    plain = morphing.unmorph(delivered.morphed[:count])
     is_given = given is not None and _alike(given, plain)
     doubts = [] if is_given else [NO_SOURCE if source is None else OTHER_SOURCE]
     if given is not None and is_given:
         plain = given
-    is_shuffled = key.morphing.tile_order is not None
+    is_shuffled = morphing.tile_order is not None
     truth = Truth(
-        key.morphing.arranged(plain), manifest.normalisation, order, plain_shape=manifest.plain_shape,
-        put_back=key.morphing.put_back if is_shuffled else None,
+        morphing.arranged(plain), manifest.normalisation, order,
+        plain_shape=manifest.plain_shape if crop is None else None,
+        put_back=morphing.put_back if is_shuffled else None,
     )  # fmt: skip
     return truth, [*doubts, ORDER_KNOWN] if is_shuffled else doubts
 
@@ -166,7 +209,8 @@ def _from_source(source: Source, delivered: Delivered, key: MorphKey, count: int
     try:
         samples = RowNumbers.of(delivery, key, delivered.split).samples_of(delivered.ids[:count])
         plain = preparation_of(delivery.manifest).plain_samples(part, samples)
-        return as_morphed(plain, delivery.manifest)
+        plain = as_morphed(plain, delivery.manifest)
+        return plain if delivered.crop is None else delivered.crop(plain)
     except MoleError:
         return None
 
@@ -194,10 +238,18 @@ def _facts(delivered: Delivered, key: MorphKey | None) -> dict[str, Any]:
         "audited": "a delivery",
         "rows": f"{delivered.rows:,}, of which {attacked:,} of split '{delivered.split}' were attacked",
         "input shape": shape_text(manifest.network_shape),
-        "kappa": manifest.kappa,
+        **blocks_told(Layout.of(manifest.layout, manifest.input_shape, manifest.kappa), delivered.crop),
         "side of the core": block_size(manifest.input_shape, manifest.kappa),
         "core": "not known without its key" if key is None else key.core,
         "stored as": manifest.dtype,
         "key fingerprint": manifest.key_fingerprint,
         "layer fingerprint": manifest.layer_fingerprint,
     }
+
+
+def blocks_told(layout: Layout, crop: Crop | None) -> dict[str, Any]:
+    """How samples are cut, for the page; and which part of them was attacked, where that is not all."""
+    if not isinstance(layout, TilesLayout):
+        return {"kappa": layout.kappa}
+    tiles = {"tiles": f"of side {layout.tile}, {layout.kappa:,} in each image, all morphed by one core"}
+    return tiles if crop is None else tiles | {"attacked part of each image": str(crop)}

@@ -67,6 +67,10 @@ def audit(
             metavar="N", help="For a setting: how many times the core repeats; by default 1.", min=1
         ),
     ] = None,
+    tile: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="For a setting: morph square tiles of N pixels.", min=1),
+    ] = None,
     core: Annotated[
         CoreKind | None,
         typer.Option(
@@ -151,10 +155,13 @@ def audit(
         raise CallError(
             "--window and --bits say how --data and --public are read: add one, or leave them out"
         )
-    if delivery is not None and any(option is not None for option in (kappa, core, dtype)):
+    if delivery is not None and any(option is not None for option in (kappa, tile, core, dtype)):
         raise CallError(
-            "--kappa, --core and --dtype are for a setting: leave them out, or leave out the delivery"
+            "--kappa, --tile, --core and --dtype are for a setting: leave them out, or leave out the "
+            "delivery"
         )
+    if tile is not None and kappa is not None:
+        raise CallError("--tile says how many blocks there are: leave out --kappa")
     if delivery is None and layer is None:
         raise CallError("say what to audit: give a delivery, or a setting with --layer")
     write.check_place(out, replace_it=force)
@@ -180,7 +187,7 @@ def audit(
             )  # fmt: skip
         elif layer is not None:
             report = run.audit_setting(
-                layer, kappa=kappa or 1, core=core or "orthogonal",
+                layer, kappa=kappa or 1, tile=tile, core=core or "orthogonal",
                 dtype=dtype or "float32", by=by, budget=budget, seed=seed, progress=progress,
             )  # fmt: skip
         page = report.save(

@@ -178,19 +178,8 @@ def keygen(
     for warning in warnings:
         warn(warning, quiet=quiet)
     say(f"{out} is your key: keep it safe, and keep it to yourself.", quiet=quiet)
-    if kind == "whitened":
-        say(f"{out}.whitening belongs to it: keep that too.", quiet=quiet)
-    else:
-        warn(NOT_WHITENED, quiet=quiet)
+    _tell_of(key, first, out, quiet=quiet)
     learnt = key.learnt
-    if learnt is not None and not learnt.is_enough:
-        side = key.morphing.core.size
-        warn(FEW.format(images=learnt.images, side=side, enough=learnt.enough), quiet=quiet)
-    if key.tile is not None:
-        warn(TILES.format(tiles=key.kappa), quiet=quiet)
-        _tell_of_tiles(key, first, quiet=quiet)
-    elif kappa > 1:
-        warn(REPEATED.format(kappa=kappa), quiet=quiet)
     facts: dict[str, Any] = {
         "key": str(out),
         "fingerprint": key.fingerprint,
@@ -209,6 +198,23 @@ def _check_call(kind: CoreKind, learning: list[str], mode: Mode | None, resize: 
         raise CallError(f"core '{kind}' learns nothing from data: leave out --data and --public")
     if not learning and (mode or resize):
         raise CallError("--mode and --resize say how --data is read: add it, or leave them out")
+
+
+def _tell_of(key: MorphKey, first: FirstLayer, out: Path, *, quiet: bool) -> None:
+    """Say what a new key needs, and what it does not hide."""
+    if key.core == "whitened":
+        say(f"{out}.whitening belongs to it: keep that too.", quiet=quiet)
+    else:
+        warn(NOT_WHITENED, quiet=quiet)
+    learnt = key.learnt
+    if learnt is not None and not learnt.is_enough:
+        side = key.morphing.core.size
+        warn(FEW.format(images=learnt.images, side=side, enough=learnt.enough), quiet=quiet)
+    if key.tile is not None:
+        warn(TILES.format(tiles=key.kappa), quiet=quiet)
+        _tell_of_tiles(key, first, quiet=quiet)
+    elif key.kappa > 1:
+        warn(REPEATED.format(kappa=key.kappa), quiet=quiet)
 
 
 def _tell_of_tiles(key: MorphKey, first: FirstLayer, *, quiet: bool) -> None:

@@ -4,7 +4,7 @@
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -138,3 +138,25 @@ class AugmentedLayer:
         """Features of morphed samples, (b, *input_shape) to (b, *output_shape): the reference in NumPy."""
         rows = rows_of(check_floats(morphed), self.input_shape)
         return add_bias(self.linear.features(rows).reshape(len(rows), *self.output_shape), self.bias)
+
+    def for_shape(self, input_shape: Shape) -> "AugmentedLayer":
+        """The same layer for samples of another size, in tiles of the same side.
+
+        None of its numbers change. Every tile is treated alike, and zeros stay zeros beyond the edge, so
+        this is the augmented layer that the same core gives for a first layer with these samples.
+
+        Raises:
+            ParameterError: if its blocks are not tiles, or samples of this shape have no such tiles.
+        """
+        if not isinstance(self.linear, TileKernel):
+            raise ParameterError("an augmented layer in blocks of rows is for samples of one shape")
+        tiles, geometry = self.linear.layout, self.linear.geometry
+        if input_shape[:1] != self.input_shape[:1] or len(input_shape) != len(self.input_shape):
+            ours, theirs = shape_text(self.input_shape), shape_text(input_shape)
+            raise ParameterError(f"samples of shape {theirs} have other channels or axes than {ours}")
+        return replace(
+            self,
+            input_shape=input_shape,
+            output_shape=(self.output_shape[0], *geometry.output_grid(input_shape[1:])),
+            kappa=TilesLayout.of_side(input_shape, tiles.tile).kappa,
+        )

@@ -94,13 +94,13 @@ class Layout(ABC):
 
     def inverse_rows(self, core_inverse: Array, start: int, stop: int) -> Array:
         """Rows `start` to `stop` of M^-1, (stop - start, elements), from the inverse core, (q, q)."""
-        home, within = np.divmod(self._positions[start:stop], self.block)
+        home, within = np.divmod(self.positions[start:stop], self.block)
         spread = np.zeros((len(home), self.blocks, self.block), core_inverse.dtype)
         spread[np.arange(len(home)), home] = core_inverse[within]
         return self.to_rows(spread)
 
     @cached_property
-    def _positions(self) -> Indices:
+    def positions(self) -> Indices:
         """For each element of the row vector, where it stands when the blocks are laid end to end."""
         return np.argsort(self.places, axis=None)
 

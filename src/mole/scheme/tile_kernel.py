@@ -157,10 +157,19 @@ class TileKernel(LinearPart):
         return self._depth_to_space(found)
 
     def rows(self, indices: Indices) -> Array:
-        """Features of samples with a single one in them."""
-        single = np.zeros((len(indices), self.layout.elements), self.kernel.dtype)
-        single[np.arange(len(indices)), indices] = 1
-        return self.features(single)
+        """The kernel as a single element of a tile meets it, put where the tiles stand that it reaches."""
+        home, within = np.divmod(self.layout.positions[np.asarray(indices)], self.layout.block)
+        tile = np.unravel_index(home, self.layout.tile_grid)
+        spread = np.zeros((len(home), *self._output_tiles, self.kernel.shape[0]), self.kernel.dtype)
+        for offset in self.tiles.offsets():
+            at = [
+                own - reach.first - step
+                for own, reach, step in zip(tile, self.tiles.reach, offset, strict=True)
+            ]
+            inside = _inside(at, self._output_tiles)
+            where = tuple(one[inside] for one in at)
+            spread[(np.flatnonzero(inside), *where)] = _by_tile(self.kernel)[offset].T[within[inside]]
+        return self._depth_to_space(spread)
 
     def columns(self, indices: Indices) -> Array:
         """The kernel of each output, put where its tile stands."""
@@ -176,7 +185,7 @@ class TileKernel(LinearPart):
                 own + reach.first + step
                 for own, reach, step in zip(tile, self.tiles.reach, offset, strict=True)
             ]
-            inside = np.all([(one >= 0) & (one < side) for one, side in zip(at, grid, strict=True)], axis=0)
+            inside = _inside(at, grid)
             where = tuple(one[inside] for one in at)
             spread[(np.flatnonzero(inside), *where)] = _by_tile(self.kernel)[offset][output[inside]]
         return self.layout.to_rows(spread).T
@@ -241,6 +250,12 @@ def build_tile_kernel(
 def _by_tile(kernel: Array) -> Array:
     """A view of a kernel with its tiles in front: (*tiles, outputs, q)."""
     return np.moveaxis(kernel, (0, 1), (-2, -1))
+
+
+def _inside(at: list[Indices], grid: Shape) -> npt.NDArray[np.bool_]:
+    """Which places, given by their coordinates along each axis, lie on a grid."""
+    each = [(one >= 0) & (one < side) for one, side in zip(at, grid, strict=True)]
+    return np.asarray(np.all(each, axis=0))
 
 
 def check_tiles(layer: FirstLayer, layout: TilesLayout) -> None:
