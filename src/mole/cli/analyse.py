@@ -92,13 +92,13 @@ def analyse(
     )
     known = next((known for known in PRESETS.values() if known.setting == setting), None)
     figures = figures_of(setting) if known is None else known.figures()
-    sizes = setting.layer.input_elements, setting.layer.output_elements
+    needed = 4 * setting.layer.stored_numbers
     if as_json:
         show({"setting": asdict(setting), "figures": [asdict(figure) for figure in figures]}, as_json=True)
     else:
         _print(*_table(figures))
-        say(f"The augmented layer takes {size_text(4 * sizes[0] * sizes[1])} in 32 bits.", quiet=quiet)
-    if reason := too_large(*sizes):
+        say(f"The augmented layer takes {size_text(needed)} in 32 bits.", quiet=quiet)
+    if reason := too_large(needed):
         warn(f"this first layer needs a key with tiles: {reason}", quiet=quiet)
 
 
