@@ -1,5 +1,6 @@
 """First and augmented layers as files."""
 
+import dataclasses
 import json
 import os
 
@@ -19,7 +20,8 @@ from strategies import fewer_examples, layer_cases
 
 def assert_same(one, other):
     assert type(one) is type(other)
-    for name, value in vars(one).items():
+    for name in (field.name for field in dataclasses.fields(one)):
+        value = getattr(one, name)
         if isinstance(value, np.ndarray):
             assert np.array_equal(value, getattr(other, name))
             assert value.dtype == getattr(other, name).dtype
