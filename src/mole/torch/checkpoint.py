@@ -117,6 +117,7 @@ def _description(part: AugmentedPart) -> dict[str, Any]:
         "output_shape": layer.output_shape,
         "kappa": layer.kappa,
         "layout": layer.layout,
+        **({} if layer.mixing is None else {"form": "factored"}),
         **({} if layer.geometry is None else {"geometry": geometry_fields(layer.geometry)}),
     }
 

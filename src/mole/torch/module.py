@@ -203,7 +203,7 @@ def _features(
     if mixing is not None:
         positions, components = mixing.shape[0], mixing.shape[1]
         by_position = features.reshape(rows.shape[0], positions, components).transpose(0, 1)
-        features = torch.bmm(by_position, mixing).permute(1, 2, 0)  # (b, channels, positions)
+        features = torch.bmm(by_position, mixing).permute(1, 2, 0).contiguous()  # (b, channels, positions)
     features = features.reshape([rows.shape[0]] + sides)  # noqa: RUF005  (for TorchScript)
     if bias is None:
         return features
