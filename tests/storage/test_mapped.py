@@ -142,7 +142,8 @@ def test_attaching_a_large_layer_takes_no_memory_beside_the_file(tmp_path):
     weight = np.full((4096, 4096), 2.0**-12, np.float32)
     metadata = {
         "format": "mole-augmented-layer", "version": "1", "input_shape": "[1, 64, 64]",
-        "output_shape": "[64, 8, 8]", "kappa": "1", "layout": '"rows"', "key_fingerprint": json.dumps("0" * 32),
+        "output_shape": "[64, 8, 8]", "kappa": "1", "layout": '"rows"',
+        "key_fingerprint": json.dumps("0" * 32),
     }  # fmt: skip
     save_checked(tmp_path / "layer", {"weight": weight}, metadata)
     done = subprocess.run(

@@ -127,9 +127,11 @@ def _check_form(path: Path | StoredFile) -> tuple[str, int]:
 
 def _check_names(tensors: Mapping[str, Array], version: int) -> None:
     """A weight, a bias if there is one, and in the second version the other factor."""
-    wanted = ["weight", "mixing"] if version == IN_FACTORS else ["weight"]
-    if set(tensors) - {"bias"} != set(wanted):
-        raise FormatError(f"it has other tensors than a {joined([*wanted, 'bias'], 'and a')}")
+    wanted, words = {"weight"}, "a weight and a bias"
+    if version == IN_FACTORS:
+        wanted, words = {"weight", "mixing"}, "a weight, a mixing and a bias"
+    if set(tensors) - {"bias"} != wanted:
+        raise FormatError(f"it has other tensors than {words}")
 
 
 def _check_numbers(tensors: Mapping[str, Array]) -> None:

@@ -44,6 +44,8 @@ class FactoredMatrix(LinearPart):
         ways = f"an augmented layer in factors from {self.input_shape} to {self.output_shape}"
         if self.mixing.ndim != 3 or self.mixing.shape[::2] != (positions, channels):
             raise ShapeError(f"{ways} mixes ({positions}, components, {channels}), not {self.mixing.shape}")
+        if not self.components:
+            raise ShapeError(f"{ways} has no components")
         expected = (element_count(self.input_shape), positions * self.components)
         if self.basis.shape != expected:
             raise ShapeError(f"{ways} has a basis of shape {expected}, not {self.basis.shape}")
