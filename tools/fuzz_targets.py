@@ -161,11 +161,13 @@ def packed(content: bytes, rng: random.Random) -> bytes:
 
 
 def read_layer(folder: Path) -> None:
-    """Load a layer, and run a first layer on one sample."""
+    """Load a layer, and run it on one sample."""
     for path in folder.glob("*.safetensors"):
         layer = mole.load(path)
         if isinstance(layer, mole.FirstLayer):
             features_of(layer, np.zeros((1, *layer.input_shape), np.float32))
+        else:
+            layer.features(np.zeros((1, *layer.input_shape), np.float32))
     command("info", str(next(folder.glob("*.safetensors"))))
 
 
@@ -277,6 +279,7 @@ def make_files(root: Path) -> None:
     key = mole.MorphKey.generate(SHAPE, insecure_seed=bytes(32))
     mole.save(layer(), root / "layer" / "layer.safetensors")
     mole.save(mole.augment(layer(), key), root / "augmented" / "layer.safetensors")
+    mole.save(mole.augment(layer(), key, form="factored"), root / "factored" / "layer.safetensors")
     arrays: dict[str, Any] = {"x_train": images, "y_train": labels, "x_test": images[:5]}
     arrays["y_test"] = labels[:5]
     np.savez(root / "npz" / "data.npz", **arrays)
@@ -400,6 +403,8 @@ TARGETS = {
     "layer-header": Target(("layer.safetensors",), checked_header, read_layer),
     "augmented": Target(("layer.safetensors",), checked_bytes, read_layer),
     "augmented-header": Target(("layer.safetensors",), checked_header, read_layer),
+    "factored": Target(("layer.safetensors",), checked_bytes, read_layer),
+    "factored-header": Target(("layer.safetensors",), checked_header, read_layer),
     "manifest": Target(("manifest.json",), sealed_json, read_manifest),
     "delivery": Target(SHARDS, damaged, read_delivery),
     "delivery-int8": Target((*SHARDS, "scales.safetensors"), damaged, read_delivery),
@@ -429,6 +434,7 @@ TARGETS = {
 SAME_FILES = {
     "layer-header": "layer",
     "augmented-header": "augmented",
+    "factored-header": "factored",
     "manifest": "delivery",
     "audit": "delivery",
     "delivery-checked": "delivery",

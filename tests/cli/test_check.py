@@ -79,7 +79,7 @@ def huge(place):
     """A first layer that no machine can augment in blocks of rows."""
     weight = np.ones((64, 3, 3, 3), np.float32)
     mole.save(mole.FirstLayer.conv(weight, None, input_shape=(3, 1000, 1000), padding=1), place / "huge")
-    return "in blocks of rows its augmented layer would take 768.0 TB, more than the memory of this machine"
+    return "in blocks of rows its augmented layer would take 324.0 TB, more than the memory of this machine"
 
 
 def test_a_layer_that_is_too_large_is_refused_before_anything_slow(place, huge):

@@ -247,6 +247,15 @@ def _computing(setting: Setting) -> list[Figure]:
             counted=overhead.share_of_training_step(extra_macs=added, network_macs=macs),
             remark="the layer is frozen: a forward pass more in a step of about three",
         ),
+        Figure(
+            name="stored inference share", what="the same of inference, for the layer as it is stored",
+            unit="share",
+            counted=overhead.share_of_inference(
+                extra_macs=max(0, layer.stored_numbers - layer.output_elements * layer.kernel_elements),
+                network_macs=macs,
+            ),
+            remark="in two factors where these have fewer numbers; each number is one multiplication",
+        ),
     ]  # fmt: skip
 
 
@@ -260,8 +269,12 @@ def _transmission(setting: Setting) -> list[Figure]:
         remark="the formula is the size of M^-1; M^-1 C has alpha m^2 x beta n^2 elements"
         if setting.tiles is None else IN_TILES,
     )  # fmt: skip
+    stored = Figure(
+        name="stored numbers", what="numbers of the augmented layer as it is stored", unit="count",
+        counted=layer.stored_numbers, remark="in two factors where these have fewer",
+    )  # fmt: skip
     if images is None:
-        return [elements]
+        return [elements, stored]
 
     def over_images(layer_elements: int) -> float:
         return overhead.share_of_data(
@@ -272,7 +285,7 @@ def _transmission(setting: Setting) -> list[Figure]:
         return Figure(
             name=f"sent bytes {what}", what=f"bytes sent, {what}", unit="bytes",
             counted=overhead.sent_bytes(
-                layer_elements=counted, input_elements=layer.input_elements, images=images,
+                layer_elements=layer.stored_numbers, input_elements=layer.input_elements, images=images,
                 bytes_per_value=value, bytes_per_weight=weight,
             ),
         )  # fmt: skip
@@ -288,6 +301,7 @@ def _transmission(setting: Setting) -> list[Figure]:
             unit="share", equation="after 17",
             by_formula=over_images(published), counted=over_images(counted),
         ),
+        stored,
         plain,
         sent("float32", 4, 4),
         sent("int8 and a float16 layer", 1, 2),

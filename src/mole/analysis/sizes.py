@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 
 from mole.analysis.tile_sizes import TileSizes
 from mole.errors import ParameterError
+from mole.scheme.factored import fewest_numbers
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Shape, block_size, check_shape, element_count, shape_text
 
@@ -25,6 +26,7 @@ class LayerSizes:
         output_channels: beta.
         output_positions: of one feature map, n^2; 1 for Linear.
         kernel_elements: weights that make one output element, alpha p^2.
+        groups: of channels, each of which sees a part of the input channels.
     """
 
     input_channels: int
@@ -32,6 +34,7 @@ class LayerSizes:
     output_channels: int
     output_positions: int
     kernel_elements: int
+    groups: int = 1
 
     def __post_init__(self) -> None:
         check_positive(**{field.name: getattr(self, field.name) for field in fields(self)})
@@ -45,6 +48,7 @@ class LayerSizes:
             output_channels=layer.channels,
             output_positions=math.prod(layer.output_grid),
             kernel_elements=math.prod(layer.weight.shape[1:]),
+            groups=layer.groups,
         )
 
     @classmethod
@@ -80,6 +84,16 @@ class LayerSizes:
     def output_elements(self) -> int:
         """Elements of one sample's features: beta n^2."""
         return self.output_channels * self.output_positions
+
+    @property
+    def stored_numbers(self) -> int:
+        """Numbers of the augmented layer as it is stored: in two factors, where these have fewer."""
+        return fewest_numbers(
+            inputs=self.input_elements,
+            channels=self.output_channels,
+            positions=self.output_positions,
+            taps=self.kernel_elements * self.groups,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -104,17 +104,16 @@ def analyse(
     )
     known = next((known for known in PRESETS.values() if known.setting == setting), None)
     figures = figures_of(setting) if known is None else known.figures()
-    sizes = setting.layer.input_elements, setting.layer.output_elements
-    elements = sizes[0] * sizes[1] if setting.tiles is None else setting.tiles.layer_elements
+    needed = 4 * (setting.layer.stored_numbers if setting.tiles is None else setting.tiles.layer_elements)
     if as_json:
         told = {name: value for name, value in asdict(setting).items() if (name, value) != ("tiles", None)}
         show({"setting": told, "figures": [asdict(figure) for figure in figures]}, as_json=True)
     else:
         _print(*_table(figures))
-        say(f"The augmented layer takes {size_text(4 * elements)} in 32 bits.", quiet=quiet)
+        say(f"The augmented layer takes {size_text(needed)} in 32 bits.", quiet=quiet)
     if setting.tiles is not None:
         warn(TILES, quiet=quiet)
-    elif reason := too_large(*sizes):
+    elif reason := too_large(needed):
         warn(f"this first layer needs a key with tiles: {reason}", quiet=quiet)
 
 

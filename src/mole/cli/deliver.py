@@ -50,6 +50,7 @@ from mole.provider.keys import MorphKey
 from mole.provider.place import what_is_left
 from mole.quantities import counted
 from mole.scheme.augmented import LAYER_DTYPES, LayerDtype
+from mole.scheme.factored import LAYER_FORMS, LayerForm
 from mole.scheme.first_layer import FirstLayer
 from mole.sources.opening import open_source
 from mole.sources.source import Source
@@ -86,6 +87,13 @@ def deliver(
     layer_dtype: Annotated[
         LayerDtype, typer.Option(metavar=choices(LAYER_DTYPES), help="How the augmented layer is stored.")
     ] = "float32",
+    layer_form: Annotated[
+        LayerForm | None,
+        typer.Option(
+            metavar=choices(LAYER_FORMS),
+            help="As one matrix or in two factors. By default the smaller one.",
+        ),
+    ] = None,
     mode: ModeOption = None,
     resize: ResizeOption = None,
     keep: KeepOption = None,
@@ -158,7 +166,7 @@ def deliver(
         made = library.deliver(
             source if is_here else data,  # Ray's workers open the data themselves
             first, _opener(key, passphrase_file, identity, making, remark, quiet=quiet), out,
-            dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
+            dtype=dtype, layer_dtype=layer_dtype, layer_form=layer_form, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=leaving.class_names,
             labels=leaving.labels if is_here else leaving.labels and (labels or True),
             **({} if is_here else reading), engine=engine, ray_address=ray_address,

@@ -27,8 +27,8 @@ GROUPS = {
         "--allow-second-layer",
     ),
     "Output": (
-        "--out", "--force", "--dtype", "--layer-dtype", "--ids", "--by", "--receiver", "--summary",
-        "--no-pictures", "--no-appendix", "--fail-on", "--json", "--quiet",
+        "--out", "--force", "--dtype", "--layer-dtype", "--layer-form", "--ids", "--by", "--receiver",
+        "--summary", "--no-pictures", "--no-appendix", "--fail-on", "--json", "--quiet",
     ),
     "Help": ("--help", "--version"),
 }  # fmt: skip

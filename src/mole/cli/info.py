@@ -143,6 +143,7 @@ def _augmented_facts(layer: AugmentedLayer) -> dict[str, Any]:
         **_plain_facts(layer.plain_shape),
         "output shape": layer.output_shape,
         **_cut_facts(Layout.of(layer.layout, layer.input_shape, layer.kappa)),
+        "form": layer.form,
         "bias": layer.bias is not None,
         "dtype": layer.dtype.name,
         "bytes": layer.nbytes,

@@ -17,6 +17,7 @@ from mole.storage.checked import load_checked, read_metadata
 from mole.storage.typed_json import Fields, FormatError, is_number, is_text, is_whole, parse_value
 
 CHECKPOINT, VERSION = "mole-checkpoint", "1"
+IN_FACTORS = "2"  # the version with an augmented layer in two factors, which older readers cannot use
 FORM = {"format": CHECKPOINT, "version": VERSION}
 AUGMENTED = "augmented"  # how the augmented layer is described, beside the facts
 KEY_BYTES = 16  # of a fingerprint
@@ -62,7 +63,9 @@ def checkpoint_metadata(facts: CheckpointFacts, augmented: Mapping[str, Any] | N
     values = {**asdict(facts), AUGMENTED: augmented}
     if facts.training is None:
         del values[TRAINING]
-    return {**FORM, **{name: json.dumps(value) for name, value in values.items()}}
+    version = IN_FACTORS if augmented is not None and augmented.get("form") == "factored" else VERSION
+    header = {name: json.dumps(value) for name, value in values.items()}
+    return {**FORM, "version": version, **header}
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -116,7 +119,7 @@ def _metadata(path: Path) -> dict[str, str]:
         metadata = {}
     if metadata.get("format") != CHECKPOINT:
         raise FileError(f"{path} is not a checkpoint: give a file that training wrote")
-    if metadata.get("version") != VERSION:
+    if metadata.get("version") not in {VERSION, IN_FACTORS}:
         raise FileError(f"{path} was written by another version: upgrade morphed-learning")
     return metadata
 

@@ -40,6 +40,7 @@ from mole.provider.replacing import alone_at, put_in_place
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.shard_maker import why_left_out
 from mole.scheme.augmented import LayerDtype
+from mole.scheme.factored import LayerForm
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layer_sizes import refuse_too_large
 from mole.sources.inspection import inspect
@@ -88,6 +89,7 @@ def deliver(
     *,
     dtype: Dtype = "float32",
     layer_dtype: LayerDtype | None = "float32",
+    layer_form: LayerForm | None = None,
     mode: Mode | None = None,
     resize: Resize | None = None,
     keep: Sequence[str] = (),
@@ -119,6 +121,8 @@ def deliver(
         dtype: how morphed values are stored: 'float32', 'float16' or 'int8'.
         layer_dtype: how the augmented layer is stored: 'float32' or 'float16'; None to leave it out, for
             further data under a key whose augmented layer the developer has.
+        layer_form: 'dense' for the paper's matrix, 'factored' for two factors of it; None for whichever has
+            fewer numbers.
         mode: 'L' or 'RGB' to convert colours; None to leave them.
         resize: 'crop' or 'stretch' to bring images to the layer's size; None refuses those of another.
         keep: further columns to hand over.
@@ -179,16 +183,17 @@ def deliver(
 
     key = key if isinstance(key, MorphKey) else key()
     if layer_dtype is not None:
-        refuse_too_large(first, key.parameters.to_layout(), layer_dtype)
+        refuse_too_large(first, key.parameters.to_layout(), layer_dtype, layer_form)
     signing = _signing_key(sign)
     ledger = Ledger(key.fingerprint, key.path)
     ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
     if layer_dtype is None:
         warn_of_resizing(ledger, first.fingerprint, resize)
     plan = Plan(
-        source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype, mode=mode,
-        resize=resize, keep=tuple(keep), skip_bad=skip_bad, class_names=leaving.class_names,
-        labels=leaving.labels, reading=changed(reading.for_other_processes, labels=leaving.labels),
+        source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype,
+        layer_form=layer_form, mode=mode, resize=resize, keep=tuple(keep), skip_bad=skip_bad,
+        class_names=leaving.class_names, labels=leaving.labels,
+        reading=changed(reading.for_other_processes, labels=leaving.labels),
         rows_per_shard=rows_per_shard, recipients=sealed_for,
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip

@@ -91,7 +91,7 @@ class DeliveryMaker:
             return None, None
         plain = smooth_images(key, layer.input_shape)
         order = key.channel_order(layer.channels)
-        augmented = augment(layer, key, dtype=plan.layer_dtype)
+        augmented = augment(layer, key, dtype=plan.layer_dtype, form=plan.layer_form)
         morphed = unroll(key.morphing.morph(plain))
         if encoding.scales is not None:
             plain, morphed = unclipped(plain, morphed, encoding.scales)

@@ -14,6 +14,7 @@ from mole.exchange.shards import RESERVED, Dtype, shard_name
 from mole.foreign_text import shown
 from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
+from mole.scheme.factored import LayerForm
 from mole.scheme.filling import can_fill
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Shape, element_count
@@ -64,6 +65,7 @@ class Plan:
         dtype: how morphed values are stored.
         layer_dtype: how the augmented layer is stored; None to leave it out, for further data under a key
             whose augmented layer the developer has.
+        layer_form: 'dense' or 'factored'; None for the smaller one.
         mode, resize: how images are brought to the layer's shape; None refuses those that do not fit.
         keep: further columns to hand over.
         skip_bad: leave out samples that cannot be read, instead of stopping.
@@ -86,6 +88,7 @@ class Plan:
     source_address: str | None
     dtype: Dtype = "float32"
     layer_dtype: LayerDtype | None = "float32"
+    layer_form: LayerForm | None = None
     mode: Mode | None = None
     resize: Resize | None = None
     keep: tuple[str, ...] = ()
@@ -165,6 +168,8 @@ class Plan:
         # Usually there are labels where there is a layer to train on: only what is unusual needs a word.
         if self.labels != (self.layer_dtype is not None):
             options["labels"] = self.labels
+        if self.layer_form is not None:
+            options["layer_form"] = self.layer_form
         if self.recipients:
             options["recipients"] = self.recipients
         return options

@@ -1,6 +1,7 @@
 """The augmented layer: M^-1 C with shuffled channels (paper, section 3.3), as the developer gets it.
 
-`mole.scheme.augmenting` builds it. In the `tiles` layout it is a convolution (`mole.scheme.tile_kernel`).
+`mole.scheme.augmenting` builds it. In the layout `tiles` it is a convolution (`mole.scheme.tile_kernel`);
+in `rows` it is a matrix, or two factors of one (`mole.scheme.factored`).
 """
 
 import re
@@ -14,9 +15,10 @@ from mole.errors import ParameterError, ShapeError
 from mole.limits import MAX_ELEMENTS, MAX_FEATURES
 from mole.quantities import size_text
 from mole.scheme.convolution import add_bias
+from mole.scheme.factored import FactoredMatrix, LayerForm
 from mole.scheme.filling import check_plain_shape
 from mole.scheme.geometry import LayerGeometry
-from mole.scheme.layouts import Indices, Layout, LayoutName, TilesLayout
+from mole.scheme.layouts import Indices, Layout, LayoutName, RowsLayout, TilesLayout
 from mole.scheme.linear_parts import DenseMatrix, LinearPart
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import (
@@ -42,8 +44,9 @@ class AugmentedLayer:
     """What the developer puts in place of its first layer.
 
     Attributes:
-        weight: its numbers. In the layout `rows` the paper's C^ac, (input elements, output elements); in
-            `tiles` the kernel of a convolution over tiles.
+        weight: its numbers. In the layout `rows` the paper's C^ac, (input elements, output elements), or
+            the basis of its factors, (input elements, positions x components); in `tiles` the kernel of
+            a convolution over tiles.
         bias: the first layer's bias in the shuffled order, (channels,), or None.
         input_shape: shape of a morphed sample, the same as a plain one's unless zeros fill its tiles.
         output_shape: shape of its features, (channels, *grid), the same as the first layer's.
@@ -52,6 +55,7 @@ class AugmentedLayer:
         normalisation: what the provider applied before morphing, if the first layer asked for it.
         geometry: kernel, stride and so on of the first layer; None in files from before version 0.5.
         plain_shape: shape of a plain sample, where tiles had to be filled; None where it is `input_shape`.
+        mixing: the second factor, (positions, components, channels); None where there is only one.
     """
 
     weight: Array
@@ -64,6 +68,7 @@ class AugmentedLayer:
     normalisation: Normalisation | None = None
     geometry: LayerGeometry | None = None
     plain_shape: Shape | None = None
+    mixing: Array | None = None
 
     def __post_init__(self) -> None:
         for name, most in (("input_shape", MAX_ELEMENTS), ("output_shape", MAX_FEATURES)):
@@ -98,11 +103,20 @@ class AugmentedLayer:
     def linear(self) -> LinearPart:
         """What it does to morphed rows, but for the bias."""
         layout = Layout.of(self.layout, self.input_shape, self.kappa)
+        if self.mixing is not None and not isinstance(layout, RowsLayout):
+            raise ShapeError(f"an augmented layer for {self.layout} does not come in factors")
         if isinstance(layout, TilesLayout):
             if self.geometry is None:
                 raise ShapeError("an augmented layer for tiles has to say its kernel and stride")
             return TileKernel(self.weight, layout, self.geometry, self.output_shape)
+        if self.mixing is not None:
+            return FactoredMatrix(self.weight, self.mixing, self.input_shape, self.output_shape)
         return DenseMatrix(self.weight, self.input_shape, self.output_shape)
+
+    @property
+    def form(self) -> LayerForm:
+        """Whether its numbers are two factors, or one array."""
+        return "dense" if self.mixing is None else "factored"
 
     @property
     def elements(self) -> int:
@@ -117,13 +131,15 @@ class AugmentedLayer:
     @property
     def nbytes(self) -> int:
         """Bytes that its numbers take, the bias aside."""
-        return self.weight.nbytes
+        return self.weight.nbytes + (0 if self.mixing is None else self.mixing.nbytes)
 
     @property
     def matrix(self) -> Array:
         """The paper's C^ac written out, (input elements, output elements): for small layers only."""
         if isinstance(self.linear, DenseMatrix):
             return self.linear.matrix
+        if isinstance(self.linear, FactoredMatrix):
+            return self.rows(np.arange(self.elements))
         return self.columns(np.arange(element_count(self.output_shape)))
 
     def rows(self, indices: Indices) -> Array:

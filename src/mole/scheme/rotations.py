@@ -67,11 +67,11 @@ def _reflected(reflectors: Array, twist: Array, rows: Array) -> Callable[[int], 
 
 
 @contextmanager
-def shared_out() -> Iterator[Callable[[Callable[[int], None], int, int], None]]:
+def shared_out(strip: int = STRIP) -> Iterator[Callable[[Callable[[int], None], int, int], None]]:
     """Threads that share out the strips from a start to a stop, each with all its products to itself."""
 
     def share(work: Callable[[int], None], start: int, stop: int) -> None:
-        for _ in pool.map(work, range(start, stop, STRIP)):
+        for _ in pool.map(work, range(start, stop, strip)):
             pass
 
     with _libraries().limit(limits=1), ThreadPoolExecutor(_processors()) as pool:

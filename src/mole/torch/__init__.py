@@ -24,7 +24,8 @@ except ModuleNotFoundError as error:
 from mole.torch.attach import attach
 from mole.torch.export import export_first_layer
 from mole.torch.find import FoundLayer, find_first_layer
-from mole.torch.module import AugmentedModule, check_key
+from mole.torch.key_check import check_key
+from mole.torch.module import AugmentedModule
 from mole.torch.trace import Operation
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from mole.errors import FileError, ParameterError
-from mole.scheme.shapes import Shape
+from mole.scheme.shapes import Array, Shape
+from mole.storage.mapped import own_copy
 from mole.torch.networks import build_network
 
 SHOWN = 3  # problems at most
@@ -143,6 +144,14 @@ def fill(model: nn.Module, weights: Mapping[str, Tensor], label: str) -> None:
         more = f" and {len(problems) - SHOWN} more" if len(problems) > SHOWN else ""
         raise FileError(f"{label} does not fit the model: {', '.join(problems[:SHOWN])}{more}")
     model.load_state_dict(weights)
+
+
+def as_tensors(arrays: Mapping[str, Array]) -> dict[str, Tensor]:
+    """Arrays of a file as tensors, without a copy; those that are mapped become writable here alone."""
+    return {
+        name: torch.from_numpy(array if array.flags.writeable else own_copy(array))
+        for name, array in arrays.items()
+    }
 
 
 def _load(path: Path) -> Any:

@@ -11,8 +11,9 @@ from mole.errors import FileError, ParameterError
 from mole.progress import Progress, no_progress
 from mole.torch.batches import samples_and_labels, shuffled
 from mole.torch.evaluation import RunningScore, loss_and_accuracy, loss_of
+from mole.torch.key_check import check_key
 from mole.torch.models import fill
-from mole.torch.module import augmented_part, check_key
+from mole.torch.module import augmented_part
 from mole.torch.resume import ResumeFile
 from mole.torch.running import logits_of, move
 from mole.torch.scores import Evaluation

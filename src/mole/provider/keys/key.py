@@ -28,6 +28,7 @@ from mole.provider.keys.key_file import (
 from mole.provider.keys.learning import Learnt, how_learnt, learn_whitening
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.augmenting import build_augmented_layer
+from mole.scheme.factored import LayerForm
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layouts import ShuffledTilesLayout, TilesLayout
 from mole.scheme.morphing import Core, Morphing, gaussian_core, orthogonal_core, whitened_core
@@ -278,14 +279,19 @@ def unmorph(morphed: Array, key: MorphKey) -> Array:
     return key.morphing.unmorph(morphed)
 
 
-def augment(layer: FirstLayer, key: MorphKey, *, dtype: npt.DTypeLike = "float32") -> AugmentedLayer:
+def augment(
+    layer: FirstLayer, key: MorphKey, *, dtype: npt.DTypeLike = "float32", form: LayerForm | None = None
+) -> AugmentedLayer:
     """The layer that gives the first layer's features on data morphed with this key.
 
-    Its channels come in the key's secret order. `dtype` is how it is stored: 'float16' halves it.
+    Its channels come in the key's secret order. `dtype` is how it is stored: 'float16' halves it. `form` is
+    'dense' for the paper's matrix and 'factored' for two factors of it; None for what has fewer numbers.
     """
     if not isinstance(key, MorphKey):
         raise ParameterError(f"a {type(key).__name__} is not a key: call augment(layer, key)")
     if not isinstance(layer, FirstLayer):
         raise ParameterError(f"a {type(layer).__name__} cannot be augmented: give a first layer")
     order = key.channel_order(layer.channels)
-    return build_augmented_layer(layer, key.morphing, order, key_fingerprint=key.fingerprint, dtype=dtype)
+    return build_augmented_layer(
+        layer, key.morphing, order, key_fingerprint=key.fingerprint, dtype=dtype, form=form
+    )
