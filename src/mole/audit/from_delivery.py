@@ -16,6 +16,7 @@ from mole.exchange.shards import SCALES
 from mole.foreign_text import shown
 from mole.provider.keys import MorphKey
 from mole.provider.row_numbers import RowNumbers
+from mole.provider.views import with_views
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Array, Shape, block_size, element_count, shape_text, unroll
@@ -148,8 +149,12 @@ def _from_source(source: Source, delivered: Delivered, key: MorphKey, count: int
     if part is None or len(part) != delivery.split(delivered.split).samples:
         return None
     try:
-        samples = RowNumbers.of(delivery, key, delivered.split).samples_of(delivered.ids[:count])
-        return preparation_of(delivery.manifest).plain_samples(part, samples)
+        rows = RowNumbers.of(delivery, key, delivered.split)
+        preparation = with_views(
+            preparation_of(delivery.manifest), key, delivery.manifest.delivery_id, delivered.split,
+            samples=len(part), views=rows.views,
+        )  # fmt: skip
+        return preparation.plain_samples(part, rows.numbers_of(delivered.ids[:count]))
     except MoleError:
         return None
 
