@@ -1,6 +1,6 @@
 """What augmentation is worth on morphed data: a small network on few images, in six ways.
 
-1,000 images of the Fashion-MNIST that ships with the package, tested on 2,000 others; `small_vgg`, three
+500 images of the Fashion-MNIST that ships with the package, tested on 2,000 others; `small_vgg`, three
 seeds, the same number of steps in every arm. The first layer keeps its first weights in all of them, on
 plain data too, so that nothing but the augmentation differs. Crops are cut from images with a border of
 four pixels.
@@ -22,7 +22,7 @@ from torch.utils.data import Dataset
 import mole
 from common import write_result
 from mole.limits import MAX_VIEWS
-from mole.provider.views import ITSELF, view_of
+from mole.provider.image_views import ITSELF, view_of
 from mole.sources.bundled import fashion_mnist
 from mole.torch import (
     MorphedDataset,
@@ -35,8 +35,8 @@ from mole.torch import (
 )
 
 SHAPE, CLASSES, MEAN, STD = (1, 28, 28), 10, 0.286, 0.353
-IMAGES, EPOCHS, SEEDS, VIEWS, ALPHA = 1000, 12, 3, 4, 0.2
-OPTIONS: dict[str, Any] = {"batch_size": 50, "learning_rate": 2e-3}
+IMAGES, EPOCHS, SEEDS, VIEWS, ALPHA = 500, 12, 3, 4, 0.2
+OPTIONS: dict[str, Any] = {"batch_size": 25, "learning_rate": 2e-3}
 
 
 class Plain(Dataset[tuple[torch.Tensor, int]]):
@@ -58,7 +58,7 @@ def network(seed: int) -> nn.Module:
     """The same network for every arm, whose first layer does not learn."""
     torch.manual_seed(seed)
     model = build_model("small_vgg", SHAPE, CLASSES)
-    model[0].requires_grad_(False)  # type: ignore[operator, index]
+    model[0].requires_grad_(False)  # type: ignore[index]
     return model
 
 
@@ -86,7 +86,7 @@ def morphed_arm(
         with warnings.catch_warnings(action="ignore"):
             mole.deliver(folder / "data.npz", first, key, place, views=views, allow_copying_layer=True)
         delivery = mole.Delivery.open(place)
-        attach(model, delivery.layer())
+        attach(model, mole.augment(first, key))
         if features:
             augment_features(model)
         data = MorphedDataset(delivery, "train")

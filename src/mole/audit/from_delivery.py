@@ -14,9 +14,9 @@ from mole.exchange.delivery import AUGMENTED, Delivery
 from mole.exchange.manifest import Manifest
 from mole.exchange.shards import SCALES
 from mole.foreign_text import shown
+from mole.provider.image_views import with_views
 from mole.provider.keys import MorphKey
 from mole.provider.row_numbers import RowNumbers
-from mole.provider.views import with_views
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Array, Shape, block_size, element_count, shape_text, unroll

@@ -24,6 +24,7 @@ from mole.progress import Progress, no_progress
 from mole.provider.class_names import asked_for, handed_over_by, what_leaves
 from mole.provider.copying import refuse_copying
 from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
+from mole.provider.image_views import check_views
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
 from mole.provider.place import claim, give_up_if_nothing_is_lost, refuse_taken
@@ -33,7 +34,6 @@ from mole.provider.remarks import ask_ledger, warn_of_clipping, warn_of_source, 
 from mole.provider.replacing import alone_at, put_in_place
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.shard_maker import why_left_out
-from mole.provider.views import check_views
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layer_sizes import refuse_too_large
@@ -130,7 +130,7 @@ def deliver(
         bits: of DICOM files: 8 or 16.
         allow_copying_layer: augment a layer even if it copies pixels (`mole.provider.copying`).
         views: how many views of each image leave, of the split that is learnt from: the image itself, and
-            others that are shifted and mirrored (`mole.provider.views`), each as a row of its own.
+            others that are shifted and mirrored (`mole.provider.image_views`), each as a row of its own.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
         ray_address: of a running cluster, as host:port, which gets the key; None for a Ray of its own on

@@ -12,8 +12,8 @@ import pyarrow as pa
 from mole.errors import ParameterError
 from mole.exchange.shards import RESERVED, Dtype, shard_name
 from mole.foreign_text import shown
+from mole.provider.image_views import learning_split
 from mole.provider.keys import MorphKey
-from mole.provider.views import learning_split
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import element_count

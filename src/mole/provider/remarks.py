@@ -5,9 +5,9 @@ import warnings
 from mole.errors import DeliveryError, MoleWarning, PrivacyWarning
 from mole.exchange.manifest import Manifest
 from mole.foreign_text import shown
+from mole.provider.image_views import learning_split
 from mole.provider.ledger import Ledger
 from mole.provider.plan import Plan
-from mole.provider.views import learning_split
 from mole.quantities import counted
 from mole.sources.source import Source
 

@@ -1,7 +1,7 @@
 """Which row of a delivery is which sample: told by the key, and by nothing in the delivery.
 
 Row r of a split is number `order[r]`, and its id is `ids[r]`. Numbers count the samples of the source, or
-their views where each has several (`mole.provider.views`). Both follow from the key, the delivery and
+their views where each has several (`mole.provider.image_views`). Both follow from the key, the delivery and
 the size of the split, so they are never stored. Two deliveries under one key share neither: somebody who
 has both cannot tell that two rows are the same sample.
 """

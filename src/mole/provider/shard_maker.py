@@ -10,10 +10,10 @@ import numpy.typing as npt
 from mole.errors import DeliveryError
 from mole.exchange.clipping import Clipping
 from mole.exchange.shards import Encoding, Shard, common_dtype, write_shard
+from mole.provider.image_views import with_views
 from mole.provider.keys import MorphKey
 from mole.provider.plan import Plan, ShardJob, kept_values
 from mole.provider.row_numbers import RowNumbers
-from mole.provider.views import with_views
 from mole.scheme.shapes import Array, element_count, unroll
 from mole.sources.preparation import PlainSamples
 from mole.sources.source import BadSampleError, Source, Split

@@ -16,10 +16,10 @@ from mole.exchange.manifest import Manifest
 from mole.exchange.verify import verify
 from mole.limits import MAX_VIEWS
 from mole.provider.image_names import Originals
+from mole.provider.image_views import ITSELF, PADDING, drawn_views, view_of
 from mole.provider.ledger import Ledger
 from mole.provider.recover import recover, row_table
 from mole.provider.row_numbers import RowNumbers
-from mole.provider.views import ITSELF, PADDING, drawn_views, view_of
 from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore
 
