@@ -6,6 +6,8 @@ plain data too, so that nothing but the augmentation differs. Crops are cut from
 four pixels.
 """
 
+import argparse
+import json
 import statistics
 import tempfile
 import time
@@ -20,7 +22,7 @@ from torch import nn
 from torch.utils.data import Dataset
 
 import mole
-from common import write_result
+from common import RESULTS, write_result
 from mole.limits import MAX_VIEWS
 from mole.provider.image_views import ITSELF, view_of
 from mole.sources.bundled import fashion_mnist
@@ -96,9 +98,33 @@ def morphed_arm(
     return accuracy
 
 
+def measured(name: str, accuracy: Callable[[int], float]) -> dict[str, Any]:
+    """One arm: its accuracies, one per seed, in per cent."""
+    start = time.perf_counter()
+    found = [accuracy(seed) for seed in range(SEEDS)]
+    return {
+        "arm": name,
+        "accuracy": round(100 * statistics.mean(found), 1),
+        "spread": round(100 * statistics.stdev(found), 1),
+        "accuracies": [round(one, 4) for one in found],
+        "seconds": round(time.perf_counter() - start, 1),
+    }
+
+
 def main() -> None:
-    """Run the benchmark."""
+    """Run the benchmark, or some of its arms, and put them beside those that were run before."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--arm", action="append", help="run the arms with this in their name; repeatable")
+    wanted = parser.parse_args().arm or [""]
     arrays = fashion_mnist()
+    settings: dict[str, Any] = {
+        "data": f"Fashion-MNIST, {IMAGES} images to learn from, {len(arrays['y_test'])} for tests",
+        "network": "small_vgg, its first layer as it began",
+        "epochs": EPOCHS,
+        "seeds": SEEDS,
+        "mixup": ALPHA,
+        "views": VIEWS,
+    }
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         np.savez(
@@ -114,30 +140,21 @@ def main() -> None:
             f"morphed data, {VIEWS} views": morphed_arm(folder, views=VIEWS),
             "morphed data, feature maps cropped and flipped": morphed_arm(folder, features=True),
         }
-        results = []
         for arm, accuracy in arms.items():
-            start = time.perf_counter()
-            found = [accuracy(seed) for seed in range(SEEDS)]
-            results.append({
-                "arm": arm,
-                "accuracy": round(100 * statistics.mean(found), 1),
-                "spread": round(100 * statistics.stdev(found), 1),
-                "accuracies": [round(one, 4) for one in found],
-                "seconds": round(time.perf_counter() - start, 1),
-            })  # fmt: skip
-            print(results[-1], flush=True)
-    write_result(
-        "augmentations",
-        {
-            "data": f"Fashion-MNIST, {IMAGES} images to learn from, {len(arrays['y_test'])} for tests",
-            "network": "small_vgg, its first layer as it began",
-            "epochs": EPOCHS,
-            "seeds": SEEDS,
-            "mixup": ALPHA,
-            "views": VIEWS,
-            "arms": results,
-        },
-    )
+            if any(part in arm for part in wanted):
+                result = measured(arm, accuracy)
+                known = {**earlier(settings), arm: result}
+                every = [known[one] for one in arms if one in known]
+                write_result("augmentations", {**settings, "arms": every})
+
+
+def earlier(settings: dict[str, Any]) -> dict[str, Any]:
+    """Arms that were run before with the same settings, by name."""
+    file = RESULTS / "augmentations.json"
+    found = json.loads(file.read_text()) if file.exists() else {}
+    if any(found.get(name) != value for name, value in settings.items()):
+        return {}
+    return {arm["arm"]: arm for arm in found["arms"]}
 
 
 if __name__ == "__main__":
