@@ -57,6 +57,8 @@ benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
 	$(if $(WEIGHTS),$(BIN)/python benchmarks/copying.py --weights $(WEIGHTS))
 	$(BIN)/python benchmarks/ica.py $(if $(IMAGES),--images $(IMAGES))
 	$(BIN)/python benchmarks/few_images.py
+	$(BIN)/python benchmarks/frozen_layer.py
+	$(BIN)/python benchmarks/augmentations.py
 	$(BIN)/python benchmarks/open_key.py $(if $(BEFORE),--before $(BEFORE))
 	$(BIN)/python benchmarks/deliver.py $(if $(IMAGES),--images $(IMAGES))
 	rm -rf mole-demo

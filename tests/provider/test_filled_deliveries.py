@@ -117,7 +117,7 @@ def resealed(folder, **changes):
      ({"plain_shape": [1, 1 << 40, 28]}, "has more than"),
      ({"plain_shape": "all"}, "plain_shape"),
      ({"layout": "rows"}, "are not those"),
-     ({"version": 2}, "'plain_shape' does not fit its version"),
+     ({"version": 2}, "'plain_shape' do not fit its version"),
      ({"version": 6}, "upgrade it")],
 )  # fmt: skip
 def test_a_manifest_with_another_shape_is_refused(tmp_path, changes, words):

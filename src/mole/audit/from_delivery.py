@@ -16,6 +16,7 @@ from mole.exchange.delivery import AUGMENTED, Delivery
 from mole.exchange.manifest import Manifest
 from mole.exchange.shards import SCALES
 from mole.foreign_text import shown
+from mole.provider.image_views import with_views
 from mole.provider.keys import MorphKey
 from mole.provider.row_numbers import RowNumbers
 from mole.scheme.augmented import AugmentedLayer
@@ -207,8 +208,12 @@ def _from_source(source: Source, delivered: Delivered, key: MorphKey, count: int
     if part is None or len(part) != delivery.split(delivered.split).samples:
         return None
     try:
-        samples = RowNumbers.of(delivery, key, delivered.split).samples_of(delivered.ids[:count])
-        plain = preparation_of(delivery.manifest).plain_samples(part, samples)
+        rows = RowNumbers.of(delivery, key, delivered.split)
+        preparation = with_views(
+            preparation_of(delivery.manifest), key, delivery.manifest.delivery_id, delivered.split,
+            samples=len(part), views=rows.views,
+        )  # fmt: skip
+        plain = preparation.plain_samples(part, rows.numbers_of(delivered.ids[:count]))
         plain = as_morphed(plain, delivery.manifest)
         return plain if delivered.crop is None else delivered.crop(plain)
     except MoleError:

@@ -29,6 +29,7 @@ from mole.cli.options import (
     ResizeOption,
     SignOption,
     SkipBadOption,
+    ViewsOption,
     WindowOption,
     choices,
     parse_bits,
@@ -39,7 +40,7 @@ from mole.cli.wrong_calls import CallError
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import DTYPES, Dtype
 from mole.exchange.signatures import load_signed_layer
-from mole.exchange.split_roles import rows_by_split
+from mole.exchange.split_roles import rows_by_split, views_by_split
 from mole.foreign_text import listed
 from mole.progress import Progress
 from mole.provider import deliver as library
@@ -117,6 +118,7 @@ def deliver(
     no_labels: Annotated[bool, typer.Option("--no-labels", help="Hand over no labels.")] = False,
     window: WindowOption = None,
     bits: BitsOption = "8",
+    views: ViewsOption = 1,
     allow_copying_layer: Annotated[
         bool, typer.Option("--allow-copying-layer", help="Augment a layer even if it copies pixels.")
     ] = False,
@@ -169,7 +171,7 @@ def deliver(
             dtype=dtype, layer_dtype=layer_dtype, layer_form=layer_form, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=leaving.class_names,
             labels=leaving.labels if is_here else leaving.labels and (labels or True),
-            **({} if is_here else reading), engine=engine, ray_address=ray_address,
+            **({} if is_here else reading), views=views, engine=engine, ray_address=ray_address,
             recipients=recipient or (), sign=partial(signing_key, sign),
             allow_second_layer=allow_second_layer, replace=force, allow_copying_layer=True,
             progress=progress,
@@ -277,6 +279,7 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
         "delivery": out,
         "read as": made.source_kind,
         "rows": rows_by_split(made.delivery),
+        **views_by_split(made.delivery),
         "labels": made.has_labels,
         **({"labels from": made.labels_from} if made.labels_from else {}),
         "skipped": len(made.skipped),

@@ -18,7 +18,7 @@ GLUE = "\N{NO-BREAK SPACE}"
 NAMES = 28  # columns for the names of options; longer ones get a line of their own
 REQUIRED, OTHERS = "Required", "Options"
 GROUPS = {
-    "Images": ("--mode", "--resize", "--skip-bad", "--window", "--bits", "--keep"),
+    "Images": ("--mode", "--resize", "--skip-bad", "--window", "--bits", "--keep", "--views"),
     "Labels": (
         "--labels", "--label-column", "--label-tag", "--folder-labels", "--no-labels", "--class-names",
     ),

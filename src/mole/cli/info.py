@@ -13,7 +13,7 @@ from mole.exchange.checkpoint_files import is_checkpoint, read_checkpoint
 from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load
 from mole.exchange.signatures import check_delivery
-from mole.exchange.split_roles import rows_by_split
+from mole.exchange.split_roles import rows_by_split, views_by_split
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import SUFFIX
 from mole.provider.ledger import Ledger
@@ -64,6 +64,7 @@ def _delivery_facts(delivery: Delivery) -> dict[str, Any]:
         "sealed": delivery.is_sealed,
         "signature": check_delivery(delivery),
         "rows": rows_by_split(delivery),
+        **views_by_split(delivery),
         "classes": manifest.classes,
         "columns": manifest.columns,
         "input shape": manifest.input_shape,

@@ -74,10 +74,11 @@ def _stranger(made: Delivered) -> Iterator[str]:
             f"{manifest.kappa} times in each of them."
         )
     elif made.core == "whitened":
+        rows = "rows" if any(split.views > 1 for split in manifest.splits.values()) else "images"
         side = counted(element_count(manifest.input_shape), "number")
         yield (
             f"With similar images at hand, a stranger may still tell some images apart: {manifest.rows:,} "
-            f"images of {side} were morphed with one core, and every further one makes that easier."
+            f"{rows} of {side} were morphed with one core, and every further one makes that easier."
         )
     else:
         yield (

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from mole.exchange.manifest import Manifest
+from mole.exchange.manifest import Manifest, SplitFacts
 from mole.exchange.shards import LABEL, ROW_ID
 from mole.scheme.layouts import ShuffledTilesLayout
 from mole.scheme.shapes import element_count, shape_text
@@ -52,6 +52,7 @@ def dataset_card(
     if manifest.plain_shape is not None:
         shape += f" (zeros at their ends make them {shape_text(manifest.input_shape)})"
     rows = "\n".join(f"| {name} | {facts.rows} |" for name, facts in manifest.splits.items())
+    views = "".join(_views(name, facts) for name, facts in manifest.splits.items() if facts.views > 1)
     names = f"\nClasses, from 0: {', '.join(manifest.classes)}.\n" if manifest.classes else ""
     return f"""---
 {_head(manifest, labels, kept or {})}
@@ -66,7 +67,7 @@ from the project's repository: `pip install '.[torch]'` there, or `pip install .
 | split | rows |
 |---|---|
 {rows}
-{names}
+{views}{names}
 Check it with `mole verify`, and train on it with `mole.torch.attach` and `mole.torch.MorphedDataset`. Where
 this folder is called `delivery`:
 
@@ -74,6 +75,14 @@ this folder is called `delivery`:
 This is obfuscation, not encryption: whoever holds the augmented layer can get the images back. Treat these
 files as you would treat the images.
 """
+
+
+def _views(split: str, facts: SplitFacts) -> str:
+    """What to know of a split that has several rows of each image."""
+    return (
+        f"\nEach image of `{split}` stands there as {facts.views} rows: itself, and views of it that are "
+        "shifted and\nmirrored. Cut no test data out of it: views of one image would be on both sides.\n"
+    )
 
 
 def _code(manifest: Manifest) -> str:

@@ -16,7 +16,7 @@ from mole.errors import DeliveryError, MoleError
 from mole.exchange.clipping import Clipping
 from mole.exchange.shards import IMAGE, Dtype, check_dtype, column_of
 from mole.foreign_text import shown
-from mole.limits import MAX_CLASSES, MAX_FEATURES, MAX_JSON_BYTES, MAX_SAMPLES
+from mole.limits import MAX_CLASSES, MAX_FEATURES, MAX_JSON_BYTES, MAX_SAMPLES, MAX_VIEWS
 from mole.scheme.filling import check_plain_shape
 from mole.scheme.layouts import Layout
 from mole.scheme.normalisation import Normalisation
@@ -27,7 +27,7 @@ from mole.storage.typed_json import Fields, FormatError, parse_json
 FORMAT, VERSION = "mole-delivery", 2
 CLIPPED_VERSION = 3  # of a delivery in 8 bits by version 0.5 that says what they cut off
 INT8_VERSION = 4  # of one whose values are called `image_int8`, and whose shards hold their scales
-FILLED_VERSION = 5  # of one whose samples have zeros at their ends, so that tiles fill them
+LARGEST_VERSION = 5  # of one with several views of each sample, or zeros that fill tiles
 NAME = "manifest.json"
 BLANK = "0" * 64
 _CHECKSUM = re.compile(rb'"seal": "([0-9a-f]{64})"')
@@ -49,15 +49,22 @@ class SplitFacts:
 
     Attributes:
         samples: how many the source has.
-        rows: how many of them were delivered.
+        rows: how many rows were made of them.
         shards: how many files they are in.
         source_dtype: the number type that they had in the source; 'float32' where they had several.
+        views: how many rows each sample has: itself, and shifted and mirrored copies of it.
     """
 
     samples: int
     rows: int
     shards: int
     source_dtype: str
+    views: int = 1
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows there would be if every sample was delivered."""
+        return self.samples * self.views
 
     def fields(self) -> dict[str, Any]:
         """As they stand in the manifest, where the number type is called `numbers`."""
@@ -66,6 +73,7 @@ class SplitFacts:
             "rows": self.rows,
             "shards": self.shards,
             "numbers": self.source_dtype,
+            **({"views": self.views} if self.views > 1 else {}),
         }
 
     @classmethod
@@ -74,8 +82,9 @@ class SplitFacts:
         if not _NUMBERS.fullmatch(numbers := fields.text("numbers")):
             raise FormatError("its field 'numbers' is not a number type")
         shards = fields.whole("shards", most=files)
-        samples = fields.whole("samples", most=MAX_SAMPLES)
-        return cls(samples, fields.whole("rows", most=samples), shards, numbers)
+        views = fields.whole("views", least=2, most=MAX_VIEWS) if "views" in fields.names() else 1
+        samples = fields.whole("samples", most=MAX_SAMPLES // views)
+        return cls(samples, fields.whole("rows", most=samples * views), shards, numbers, views)
 
 
 @dataclass(frozen=True)
@@ -130,8 +139,8 @@ class Manifest:
     @property
     def version(self) -> int:
         """Of the format: the lowest that has everything it says."""
-        if self.plain_shape is not None:
-            return FILLED_VERSION
+        if self.plain_shape is not None or any(split.views > 1 for split in self.splits.values()):
+            return LARGEST_VERSION
         if self.column != IMAGE:
             return INT8_VERSION
         return VERSION if self.clipped is None else CLIPPED_VERSION
@@ -186,10 +195,10 @@ class Manifest:
             raise DeliveryError(f"{name} is damaged: get the delivery again") from None
         if form != FORMAT:
             raise DeliveryError(f"{name} does not belong to a delivery")
-        if version not in (VERSION, CLIPPED_VERSION, INT8_VERSION, FILLED_VERSION):
-            is_newer = isinstance(version, int) and version > FILLED_VERSION
+        if version not in (VERSION, CLIPPED_VERSION, INT8_VERSION, LARGEST_VERSION):
+            is_newer = isinstance(version, int) and version > LARGEST_VERSION
             raise DeliveryError(
-                f"{name} has version {shown(version, 9)} and this program knows {FILLED_VERSION}: "
+                f"{name} has version {shown(version, 9)} and this program knows {LARGEST_VERSION}: "
                 + ("upgrade it" if is_newer else "ask its sender for a delivery by a newer one")
             )
         checksum = _CHECKSUM.search(text)
@@ -213,6 +222,10 @@ class Manifest:
         classes, dtype = fields.optional("classes", fields.texts), check_dtype(fields.text("dtype"))
         if not splits:
             raise FormatError("it has no split")
+        plain_shape = _plain_shape(fields)
+        is_largest = plain_shape is not None or any(split.views > 1 for split in splits.values())
+        if is_largest != (fields.value("version") == LARGEST_VERSION):
+            raise FormatError("its views and its 'plain_shape' do not fit its version")
         if sum(split.shards for split in splits.values()) > len(files):
             raise FormatError("it has more shards than files")
         if len(classes or ()) > MAX_CLASSES:
@@ -239,14 +252,14 @@ class Manifest:
             tool=fields.text("tool"),
             clipped=Clipping.parse(fields.object("clipped")) if "clipped" in fields.names() else None,
             column=_column(fields, dtype),
-            plain_shape=_plain_shape(fields),
+            plain_shape=plain_shape,
         )
 
 
 def _column(fields: Fields, dtype: Dtype) -> str:
     """What the values are called: until 8-bit ones had a name of their own, no manifest said it."""
     version = fields.value("version")
-    is_said = version == INT8_VERSION or (version == FILLED_VERSION and column_of(dtype) != IMAGE)
+    is_said = version == INT8_VERSION or (version == LARGEST_VERSION and dtype == "int8")
     column = fields.text("column") if is_said or "column" in fields.names() else IMAGE
     if (column != IMAGE) != is_said or (is_said and column != column_of(dtype)):
         raise FormatError("its field 'column' does not fit its version and number type")
@@ -255,10 +268,7 @@ def _column(fields: Fields, dtype: Dtype) -> str:
 
 def _plain_shape(fields: Fields) -> Shape | None:
     """The shape of samples before zeros filled their tiles, checked against the shape after."""
-    is_said = "plain_shape" in fields.names()
-    if is_said != (fields.value("version") == FILLED_VERSION):
-        raise FormatError("its field 'plain_shape' does not fit its version")
-    if not is_said:
+    if "plain_shape" not in fields.names():
         return None
     whole = check_shape(fields.wholes("input_shape"))
     layout = Layout.of(fields.text("layout"), whole, fields.whole("kappa", least=1))

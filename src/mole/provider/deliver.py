@@ -24,6 +24,7 @@ from mole.progress import Progress, no_progress
 from mole.provider.class_names import asked_for, handed_over_by, what_leaves
 from mole.provider.copying import refuse_copying
 from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
+from mole.provider.image_views import check_views
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
 from mole.provider.place import claim, give_up_if_nothing_is_lost, refuse_taken
@@ -35,6 +36,7 @@ from mole.provider.remarks import (
     warn_of_numbers,
     warn_of_resizing,
     warn_of_source,
+    warn_of_views,
 )
 from mole.provider.replacing import alone_at, put_in_place
 from mole.provider.row_numbers import RowNumbers
@@ -101,6 +103,7 @@ def deliver(
     window: Window | None = None,
     bits: Bits = 8,
     allow_copying_layer: bool = False,
+    views: int = 1,
     rows_per_shard: int | None = None,
     engine: EngineName = "local",
     ray_address: str | None = None,
@@ -137,6 +140,8 @@ def deliver(
         window: of DICOM files, as a centre and a width, or 'none'; None for that of each header.
         bits: of DICOM files: 8 or 16.
         allow_copying_layer: augment a layer even if it copies pixels (`mole.provider.copying`).
+        views: how many views of each image leave, of the split that is learnt from: the image itself, and
+            others that are shifted and mirrored (`mole.provider.image_views`), each as a row of its own.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
         ray_address: of a running cluster, as host:port, which gets the key; None for a Ray of its own on
@@ -151,7 +156,8 @@ def deliver(
 
     Warns:
         MoleWarning: if the key is used for a second first layer, its file holds another key than before,
-            files are left out, images have several number types, names of classes stay, 8 bits cut values
+            files are left out, images have several number types or leave as several views, names of
+            classes stay, 8 bits cut values
             off, or the ledger cannot be written in one of its places.
         PrivacyWarning: if text may be burned into the pixels of DICOM files.
 
@@ -167,7 +173,7 @@ def deliver(
         refuse_copying(first, "the first layer" if isinstance(layer, FirstLayer) else os.fspath(layer))
     write_shards = _engine(engine, ray_address, source, out)
     if not replace:
-        known = {"layer": first.fingerprint, "dtype": dtype, "mode": mode, "resize": resize}
+        known = {"layer": first.fingerprint, "dtype": dtype, "mode": mode, "resize": resize, "views": views}
         refuse_taken(out, {**known, "keep": list(keep)})
     reading = Reading.of(labels, label_column=label_column, label_tag=label_tag, window=window, bits=bits)
     opened = read_source(source, reading)
@@ -178,6 +184,7 @@ def deliver(
         opened = opened if leaving.labels else without_labels(opened)
     kept_types(opened, keep)
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
+    check_views(views, opened, preparation)
     looked = inspect(opened, preparation)
     looked.refuse(skip_bad=skip_bad)
 
@@ -194,11 +201,12 @@ def deliver(
         layer_form=layer_form, mode=mode, resize=resize, keep=tuple(keep), skip_bad=skip_bad,
         class_names=leaving.class_names, labels=leaving.labels,
         reading=changed(reading.for_other_processes, labels=leaving.labels),
-        rows_per_shard=rows_per_shard, recipients=sealed_for,
+        rows_per_shard=rows_per_shard, recipients=sealed_for, views=views,
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
     warn_of_source(opened)
     warn_of_numbers(looked)
+    warn_of_views(plan)
     with alone_at(out, plan, key, replace=replace) as (place, replaced):
         store = place
         is_finished = claim(store, plan)
@@ -261,7 +269,7 @@ def _skipped(delivery: Delivery, plan: Plan, source: Source, key: MorphKey) -> t
     """
     skipped = []
     for name, facts in delivery.manifest.splits.items():
-        if facts.rows < facts.samples:
+        if facts.rows < facts.most_rows:
             missing = RowNumbers.of(delivery, key, name).missing(delivery.row_ids(name))
             skipped += [why_left_out(plan, source.splits[name], sample) for sample in missing]
     return tuple(skipped)

@@ -165,6 +165,7 @@ class DeliveryMaker:
                 rows=sum(part.rows for part in parts),
                 shards=len(parts),
                 source_dtype=common_dtype([part.source_dtype for part in parts]),
+                views=self._plan.views_of(name),
             )
         if not any(facts.rows for facts in splits.values()):
             for job in shards:

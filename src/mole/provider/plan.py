@@ -12,6 +12,7 @@ import pyarrow as pa
 from mole.errors import ParameterError
 from mole.exchange.shards import RESERVED, Dtype, shard_name
 from mole.foreign_text import shown
+from mole.provider.image_views import learning_split
 from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
 from mole.scheme.factored import LayerForm
@@ -74,6 +75,7 @@ class Plan:
         reading: what the provider said of how the data is read.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         recipients: for whom the delivery is sealed; none for one that is not.
+        views: how many views of each image leave, of the split that is learnt from.
         input_shape: shape of a morphed sample: the layer's, unless zeros fill its tiles.
         sizes: how many samples each split has.
         classes: names of the classes that leave, if any.
@@ -98,6 +100,7 @@ class Plan:
     reading: Reading = field(default_factory=Reading)
     rows_per_shard: int | None = None
     recipients: tuple[str, ...] = ()
+    views: int = 1
     input_shape: Shape = field(init=False)
     sizes: Mapping[str, int] = field(init=False)
     classes: tuple[str, ...] | None = field(init=False)
@@ -130,7 +133,8 @@ class Plan:
         elements = element_count(self.input_shape)
         at_most = self.rows_per_shard or max(1, SHARD_BYTES // (4 * elements))
         jobs = []
-        for name, size in self.sizes.items():
+        for name in self.sizes:
+            size = self.most_rows(name)
             count = -(-size // at_most)
             edges = [size * index // count for index in range(count + 1)]
             jobs += [
@@ -138,6 +142,14 @@ class Plan:
                 for index, (start, stop) in enumerate(pairwise(edges))
             ]
         return jobs
+
+    def views_of(self, split: str) -> int:
+        """How many views of each of its samples leave."""
+        return self.views if split == learning_split(self.sizes) else 1
+
+    def most_rows(self, split: str) -> int:
+        """How many rows a split has, before bad samples are left out."""
+        return self.sizes[split] * self.views_of(split)
 
     def open_source(self) -> Source:
         """The data, opened by its address: what every process does for itself."""
@@ -172,6 +184,8 @@ class Plan:
             options["layer_form"] = self.layer_form
         if self.recipients:
             options["recipients"] = self.recipients
+        if self.views != 1:
+            options["views"] = self.views
         return options
 
     def _parts(self, source: Source, key: MorphKey, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,6 +196,7 @@ class Plan:
             "layer": self.layer.fingerprint,
             "data": key.mac("delivery/data", data),
             "samples": dict(self.sizes),
+            "views": self.views,
             **{name: list(value) if isinstance(value, tuple) else value for name, value in options.items()},
         }
 

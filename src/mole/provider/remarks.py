@@ -1,11 +1,13 @@
-"""What the provider is warned of: of a source, of 8 bits, and of a key that was used before."""
+"""What the provider is warned of: of a source, of views, of 8 bits, and of a key that was used before."""
 
 import warnings
 
 from mole.errors import DeliveryError, MoleWarning, PrivacyWarning
 from mole.exchange.manifest import Manifest
 from mole.foreign_text import shown
+from mole.provider.image_views import learning_split
 from mole.provider.ledger import Ledger
+from mole.provider.plan import Plan
 from mole.quantities import counted, joined
 from mole.sources.inspection import Inspection
 from mole.sources.source import Source
@@ -39,6 +41,19 @@ def warn_of_numbers(found: Inspection, stacklevel: int = 3) -> None:
                 MoleWarning,
                 stacklevel=stacklevel,
             )
+
+
+def warn_of_views(plan: Plan, stacklevel: int = 3) -> None:
+    """Say what several views of each image cost."""
+    name = learning_split(plan.sizes)
+    if plan.views > 1:
+        warnings.warn(
+            f"each image of split '{shown(name)}' leaves as {plan.views} views: {plan.most_rows(name):,} "
+            f"rows of {counted(plan.sizes[name], 'image')}. Attacks need many rows under one core, so "
+            "views make them easier",
+            MoleWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def warn_of_clipping(manifest: Manifest, stacklevel: int = 3) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from mole.errors import DeliveryError
 from mole.exchange.clipping import Clipping
 from mole.exchange.shards import Encoding, Shard, common_dtype, write_shard
+from mole.provider.image_views import with_views
 from mole.provider.keys import MorphKey
 from mole.provider.plan import Plan, ShardJob, kept_values
 from mole.provider.row_numbers import RowNumbers
@@ -36,7 +37,14 @@ class ShardMaker:
         self.plan = plan
         self.key = key
         self.rows = {
-            name: RowNumbers(key, plan.delivery_id, name, size) for name, size in plan.sizes.items()
+            name: RowNumbers(key, plan.delivery_id, name, plan.most_rows(name), plan.views_of(name))
+            for name in plan.sizes
+        }
+        self._preparations = {
+            name: with_views(
+                plan.preparation, key, plan.delivery_id, name, samples=size, views=plan.views_of(name)
+            )
+            for name, size in plan.sizes.items()
         }
         self._source = source
         self._input_shape = plan.input_shape
@@ -74,9 +82,9 @@ class ShardMaker:
 
     def read(self, job: ShardJob) -> PlainSamples:
         """Plain data of a shard's rows, in their secret order; without bad samples, if they are skipped."""
-        split, samples = self._source.splits[job.split], self.rows[job.split].order[job.start : job.stop]
-        return self.plan.preparation.read_many(
-            split, samples.tolist(), skip_bad=self.plan.skip_bad, workers=self._decoders
+        split, numbers = self._source.splits[job.split], self.rows[job.split].order[job.start : job.stop]
+        return self._preparations[job.split].read_many(
+            split, numbers.tolist(), skip_bad=self.plan.skip_bad, workers=self._decoders
         )
 
     def read_row(self, job: ShardJob, row_id: str) -> Array:
@@ -88,8 +96,8 @@ class ShardMaker:
             raise DeliveryError(
                 f"{job.name} holds rows that are not of this delivery: remove it and call again"
             ) from None
-        split, sample = self._source.splits[job.split], int(numbers.order[position])
-        return self.plan.preparation.read_many(split, [sample], skip_bad=False).plain
+        split, number = self._source.splits[job.split], int(numbers.order[position])
+        return self._preparations[job.split].read_many(split, [number], skip_bad=False).plain
 
     def morphed(self, plain: Array) -> Array:
         """Morphed rows before they are encoded, (b, elements), from plain data, (b, *shape)."""
@@ -97,7 +105,7 @@ class ShardMaker:
 
     def _shard(self, name: str, values: npt.NDArray[Any], positions: list[int], dtypes: set[str]) -> Shard:
         split, numbers = self._source.splits[name], self.rows[name]
-        samples = numbers.order[positions]
+        samples = numbers.order[positions] // numbers.views
         return Shard(
             values=values,
             labels=None if split.labels is None else split.labels[samples],

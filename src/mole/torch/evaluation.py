@@ -23,6 +23,7 @@ from mole.torch.running import in_mode, logits_of, move
 from mole.torch.scores import Evaluation, Score
 
 PREDICTION, PROBABILITY, CLASS_NAME = "prediction", "probability", "class_name"
+BATCH_SIZE = 256  # rows at a time
 CLASS_NAMES = b"class_names"  # of the whole table, in its metadata
 
 
@@ -66,7 +67,7 @@ def evaluate(
     model: nn.Module,
     dataset: Dataset[Any],
     *,
-    batch_size: int = 256,
+    batch_size: int = BATCH_SIZE,
     device: str | None = None,
     workers: int = 0,
     progress: Progress = no_progress,
@@ -97,7 +98,7 @@ def loss_and_accuracy(
     model: nn.Module,
     dataset: Dataset[Any],
     *,
-    batch_size: int = 256,
+    batch_size: int = BATCH_SIZE,
     device: str | None = None,
     workers: int = 0,
     progress: Progress = no_progress,
@@ -120,7 +121,7 @@ def predict(
     model: nn.Module,
     dataset: MorphedDataset,
     *,
-    batch_size: int = 256,
+    batch_size: int = BATCH_SIZE,
     device: str | None = None,
     workers: int = 0,
     class_names: Sequence[str] | None = None,
