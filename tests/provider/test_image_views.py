@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import pickle
 import shutil
 
 import numpy as np
@@ -18,10 +19,13 @@ from mole.limits import MAX_VIEWS
 from mole.provider.image_names import Originals
 from mole.provider.image_views import ITSELF, PADDING, drawn_views, view_of
 from mole.provider.ledger import Ledger
+from mole.provider.plan import Plan
 from mole.provider.recover import recover, row_table
 from mole.provider.row_numbers import RowNumbers
+from mole.provider.shard_maker import ShardMaker
 from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore
+from secrets_kept import DEVELOPER, RECIPIENT
 
 pytestmark = pytest.mark.filterwarnings("ignore:each image of split")
 
@@ -254,3 +258,29 @@ def test_a_manifest_that_lies_about_views_is_refused(place, change, why):
     text = text.replace(b"0" * 64, hashlib.sha256(text).hexdigest().encode(), 1)
     with pytest.raises(DeliveryError, match=why):
         Manifest.parse(text, "manifest.json")
+
+
+def test_sealed_views_open_for_their_receiver_and_their_key(place):
+    folder, _ = place
+    made = deliver(
+        folder / "data.npz", make_layer(), make_key(), folder / "sealed", views=3, recipients=[RECIPIENT]
+    )
+    opened = mole.Delivery.open(folder / "sealed", identity=str(DEVELOPER))
+    assert opened.manifest == made.delivery.manifest
+    assert all(check.holds for check in verify(opened))
+    assert len(recover(folder / "sealed", make_key())["x_train"]) == 20
+
+
+def test_another_machine_makes_the_same_rows(place):
+    """A plan travels without the views: whoever has the key draws them again."""
+    folder, delivery = place
+    address = str(folder / "data.npz")
+    plan = Plan(open_source(address), make_key(), make_layer(), address, rows_per_shard=16, views=3)
+    there = pickle.loads(pickle.dumps(plan))
+    assert there.delivery_id == delivery.manifest.delivery_id
+    maker = ShardMaker(there, there.open_source(), make_key())
+    for job, shard in zip(there.jobs, [*delivery.shards("test"), *delivery.shards("train")], strict=True):
+        made = maker.make(job, delivery.encoding)
+        assert np.array_equal(made.values, shard.values)
+        assert list(made.row_ids) == list(shard.row_ids)
+        assert np.array_equal(made.labels, shard.labels)
