@@ -122,7 +122,7 @@ def _description(part: AugmentedPart) -> dict[str, Any]:
 def _layer(
     state: Mapping[str, Array], facts: CheckpointFacts, description: Mapping[str, Any]
 ) -> AugmentedLayer:
-    name, filled = description["name"], description["input_shape"]
+    name, filled = description["name"], description.get("input_shape")
     return AugmentedLayer(
         weight=state[f"{name}.weight"],
         bias=state.get(f"{name}.bias"),
