@@ -131,7 +131,7 @@ def _layer(
         kappa=int(description["kappa"]),
         layout=description["layout"],
         key_fingerprint=key_of(state[f"{name}.key_id"]),
-        geometry=description["geometry"],
+        geometry=description.get("geometry"),
         plain_shape=facts.input_shape if filled else None,
     )
 
