@@ -93,8 +93,8 @@ def test_a_claimed_error_does_not_let_any_layer_pass(source, tmp_path, rng, clai
     """A layer of random numbers, under a manifest that allows its features to be off by that much."""
     delivery = deliver(source, make_layer(), make_key(), tmp_path / "out", **SMALL).delivery
     layer = delivery.layer()
-    random_matrix = rng.normal(size=layer.matrix.shape).astype(np.float32) * layer.matrix.std()
-    mole.save(replace(layer, matrix=random_matrix), tmp_path / "out" / AUGMENTED)
+    random_weight = rng.normal(size=layer.weight.shape).astype(np.float32) * layer.weight.std()
+    mole.save(replace(layer, weight=random_weight), tmp_path / "out" / AUGMENTED)
     digest, size = digest_of(delivery.store, AUGMENTED)
     files = {**delivery.manifest.files, AUGMENTED: FileFacts(size, digest)}
     replace(delivery.manifest, files=files, probe_error=claimed).write(delivery.store)

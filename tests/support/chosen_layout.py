@@ -7,8 +7,8 @@ import pytest
 
 CHOSEN = "MOLE_TESTS_LAYOUT"  # how the workers of a run, and processes that tests start, are told
 SIDE = 4
-about_rows = pytest.mark.skipif(
-    os.environ.get(CHOSEN, "rows") != "rows", reason="it is about kappa, or about bytes of the layout rows"
+about_rows = pytest.mark.skipif(  # as text, because it is asked when a test begins
+    "config.getoption('--layout') != 'rows'", reason="it is about something that tiles do not have"
 )
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
+from chosen_layout import tiles_chosen
 from glyphs import TRAINING, make_key, network
 from mole.demo.arms import _as_images
 from mole.errors import MoleWarning, ParameterError
@@ -77,7 +78,8 @@ def test_what_print_shows_is_short(setting):
     shown = [repr(one) for one in (setting.layer, setting.test, setting.test.delivery)]
     key = make_key().fingerprint
     layer, data, delivery = shown
-    assert layer == f"AugmentedLayer(1x12x12 -> 16x12x12, float32, 1.3 MB, key {key})"
+    size = "147.5 kB" if tiles_chosen() else "1.3 MB"
+    assert layer == f"AugmentedLayer(1x12x12 -> 16x12x12, float32, {size}, key {key})"
     assert data == f"MorphedDataset({setting.folder!r}, 'test', 200 rows of 1x12x12, key {key})"
     assert delivery == (
         f"Delivery({setting.folder!r}, 200 test + 400 train rows of 1x12x12 as float32, key {key})"

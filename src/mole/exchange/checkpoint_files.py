@@ -160,16 +160,17 @@ def _training(fields: Fields) -> dict[str, Any]:
 
 def _description(fields: Fields) -> dict[str, Any]:
     """How an augmented layer is described, each field in its own type."""
-    return {
+    known: dict[str, Any] = {
         "name": fields.text("name"),
         "output_shape": [*fields.wholes("output_shape")],
         "kappa": fields.whole("kappa"),
         "layout": fields.text("layout"),
-        "geometry": read_geometry(fields.object("geometry")) if "geometry" in fields.names() else None,
-        "input_shape": check_shape(fields.wholes("input_shape"))
-        if "input_shape" in fields.names()
-        else None,
     }
+    if "geometry" in fields.names():
+        known["geometry"] = read_geometry(fields.object("geometry"))
+    if "input_shape" in fields.names():
+        known["input_shape"] = check_shape(fields.wholes("input_shape"))
+    return known
 
 
 def key_of(key_id: Array) -> str:

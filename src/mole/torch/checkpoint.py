@@ -126,7 +126,7 @@ def _description(part: AugmentedPart) -> dict[str, Any]:
 def _layer(
     state: Mapping[str, Array], facts: CheckpointFacts, description: Mapping[str, Any]
 ) -> AugmentedLayer:
-    name, filled = description["name"], description["input_shape"]
+    name, filled = description["name"], description.get("input_shape")
     return AugmentedLayer(
         weight=state[f"{name}.weight"],
         mixing=state.get(f"{name}.mixing"),
@@ -136,7 +136,7 @@ def _layer(
         kappa=int(description["kappa"]),
         layout=description["layout"],
         key_fingerprint=key_of(state[f"{name}.key_id"]),
-        geometry=description["geometry"],
+        geometry=description.get("geometry"),
         plain_shape=facts.input_shape if filled else None,
     )
 
