@@ -94,9 +94,9 @@ class Crop:
 
     @property
     def _grid(self) -> list[Shape]:
-        """The tiles in which crops begin that lie side by side."""
+        """The tiles in which crops begin that cover a sample."""
         pairs = zip(self.whole.tile_grid, self.tiles, strict=True)
-        return list(product(*(range(0, most - count + 1, count) for most, count in pairs)))
+        return list(product(*(sorted({*range(0, most - n, n), most - n}) for most, n in pairs)))
 
     def _elsewhere(self, count: int) -> list[Shape]:
         """So many of them, from all over a sample."""
