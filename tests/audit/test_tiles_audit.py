@@ -202,7 +202,9 @@ def test_statistics_use_crops_from_all_over(large):
 @pytest.mark.parametrize(
     ("shape", "kappa", "kernel", "tiles"),
     [((3, 224, 224), 784, 3, (4, 4)), ((3, 224, 224), 49, 3, (1, 1)), ((3, 224, 224), 3136, 21, (9, 9)),
-     ((3, 224, 224), 784, 40, (5, 5)), ((1, 8, 4096), 2048, 3, (2, 128)), ((1, *(64,) * 3), 4096, 3, (4, 4, 4))],
+     ((3, 224, 224), 784, 40, (5, 5)), ((1, 8, 4096), 2048, 3, (2, 128)),
+     ((1, 64, 64, 64), 4096, 3, (4, 4, 4))
+     ],
 )  # fmt: skip
 def test_as_many_tiles_as_attacks_take_and_a_kernel_needs(shape, kappa, kernel, tiles):
     axes = len(shape) - 1

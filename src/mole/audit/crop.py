@@ -94,9 +94,10 @@ class Crop:
 
     @property
     def _grid(self) -> list[Shape]:
-        """The tiles in which crops begin that cover a sample."""
+        """The tiles in which crops begin that cover a sample, but for the middle."""
         pairs = zip(self.whole.tile_grid, self.tiles, strict=True)
-        return list(product(*(sorted({*range(0, most - n, n), most - n}) for most, n in pairs)))
+        starts = product(*(sorted({*range(0, most - n, n), most - n}) for most, n in pairs))
+        return [start for start in starts if start != self._middle]
 
     def _elsewhere(self, count: int) -> list[Shape]:
         """So many of them, from all over a sample."""

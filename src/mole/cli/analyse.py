@@ -107,8 +107,7 @@ def analyse(
     sizes = setting.layer.input_elements, setting.layer.output_elements
     elements = sizes[0] * sizes[1] if setting.tiles is None else setting.tiles.layer_elements
     if as_json:
-        told = {name: value for name, value in asdict(setting).items() if (name, value) != ("tiles", None)}
-        show({"setting": told, "figures": [asdict(figure) for figure in figures]}, as_json=True)
+        show({"setting": asdict(setting), "figures": [asdict(figure) for figure in figures]}, as_json=True)
     else:
         _print(*_table(figures))
         say(f"The augmented layer takes {size_text(4 * elements)} in 32 bits.", quiet=quiet)
