@@ -252,3 +252,11 @@ def test_the_command_audits_a_delivery_in_tiles(small, tmp_path):
     told = json.loads((out / "audit.json").read_text())
     assert told["remarks"][0].startswith("Tiles hide images from the eye only")
     assert "Tiles hide images from the eye only" in (out / "audit.html").read_text()
+
+
+def test_a_layout_that_nobody_knows_is_no_crash(small):
+    """Rows can be compared all the same; what has to know where blocks lie says so."""
+    subject = replace(small[-1], layout="spirals", augmented=None)
+    report = audit_subject(subject, attacks=[linkage.ATTACK, block_statistics.ATTACK])
+    assert report.remarks == ()
+    assert [found.status.value for found in report.attacks] == ["partly succeeded", "not applicable"]
