@@ -67,6 +67,7 @@ benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
 analysis: $(READY)  ## Rewrite the figures of docs/analysis.md
 	$(BIN)/mole analyse --preset cifar-vgg16 --json > docs/results/analysis-cifar-vgg16.json
 	$(BIN)/mole analyse --preset imagenet-resnet152 --json > docs/results/analysis-imagenet-resnet152.json
+	$(BIN)/mole analyse --preset imagenet-resnet152 --tile 8 --json > docs/results/analysis-tiles.json
 
 docs: $(READY)  ## Build the API reference from docstrings, into site/
 	rm -rf site

@@ -157,7 +157,9 @@ def large(core: str) -> dict[str, Any]:
     (middle, further), (known, known_further) = (
         split_crops(crop.several(some, count)) for some in (mole.morph(plain, key), public)
     )
-    alone = OutsiderView(morphed=middle, kappa=crop.kappa, layout="tiles", public=known)
+    alone = OutsiderView(
+        morphed=middle, kappa=crop.kappa, layout="tiles", public=known, blocks_of_whole=key.kappa
+    )
     truth = Truth(crop(plain), look)
     result = {
         "images": "photographs", "tile": 8, "core": core, "crops of an image": 1 + count,

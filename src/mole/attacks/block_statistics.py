@@ -6,6 +6,8 @@ and it is found by making all of them agree with those of public images. No kind
 even a whitened one: that makes the covariance of all blocks together the identity, not that of each place.
 """
 
+import math
+
 import numpy as np
 
 from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
@@ -71,8 +73,15 @@ def _check(view: OutsiderView) -> None:
 
 
 def _places(view: OutsiderView) -> slice:
-    """The blocks that are compared: all of them, or as many from the middle of a sample as time allows."""
+    """The blocks that are compared: all of them, or as many from the middle of a sample as time allows.
+
+    Crops from all over an image are alike from place to place: there, trying more starts finds more than
+    comparing more blocks.
+    """
     count = min(view.kappa, MOST_PLACES, MOST_ELEMENTS // view.block)
+    if view.blocks_of_whole is not None:
+        affordable = math.isqrt(int(PRODUCTS / (2 * view.block**3 * STEPS * STARTS)))
+        count = min(count, max(2, affordable))
     start = (view.kappa - count) // 2
     return slice(start, start + count)
 

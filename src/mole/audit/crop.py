@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.geometry import LayerGeometry
-from mole.scheme.layouts import Layout, TilesLayout
+from mole.scheme.layouts import TilesLayout
 from mole.scheme.morphing import Morphing
 from mole.scheme.shapes import Shape, element_count, shape_text
 
@@ -49,9 +49,7 @@ class Crop:
         """As many tiles as attacks can take, and a kernel needs; None where samples are attacked whole."""
         if layout != TilesLayout.name or element_count(input_shape) <= MOST_ELEMENTS:
             return None
-        whole = Layout.of(layout, input_shape, kappa)
-        if not isinstance(whole, TilesLayout):
-            return None
+        whole = TilesLayout(input_shape, kappa)
         grid = whole.tile_grid
         side = max(side for side in range(1, max(grid) + 1) if _fits(side, grid, whole.block) or side == 1)
         least = (1,) * len(grid) if geometry is None else _spanned(geometry, whole.tile)
@@ -94,9 +92,10 @@ class Crop:
 
     @property
     def _grid(self) -> list[Shape]:
-        """The tiles in which crops begin that lie side by side."""
+        """The tiles in which crops begin that cover a sample, but for the middle."""
         pairs = zip(self.whole.tile_grid, self.tiles, strict=True)
-        return list(product(*(range(0, most - count + 1, count) for most, count in pairs)))
+        starts = product(*(sorted({*range(0, most - n, n), most - n}) for most, n in pairs))
+        return [start for start in starts if start != self._middle]
 
     def _elsewhere(self, count: int) -> list[Shape]:
         """So many of them, from all over a sample."""

@@ -243,7 +243,7 @@ def _facts(delivered: Delivered, key: MorphKey | None) -> dict[str, Any]:
         "audited": "a delivery",
         "rows": f"{delivered.rows:,}, of which {attacked:,} of split '{delivered.split}' were attacked",
         "input shape": shape_text(manifest.network_shape),
-        **blocks_told(Layout.of(manifest.layout, manifest.input_shape, manifest.kappa), delivered.crop),
+        **blocks_told(manifest.layout, manifest.input_shape, manifest.kappa, delivered.crop),
         "side of the core": block_size(manifest.input_shape, manifest.kappa),
         "core": "not known without its key" if key is None else key.core,
         "stored as": manifest.dtype,
@@ -252,9 +252,10 @@ def _facts(delivered: Delivered, key: MorphKey | None) -> dict[str, Any]:
     }
 
 
-def blocks_told(layout: Layout, crop: Crop | None) -> dict[str, Any]:
+def blocks_told(layout: str, input_shape: Shape, kappa: int, crop: Crop | None) -> dict[str, Any]:
     """How samples are cut, for the page; and which part of them was attacked, where that is not all."""
-    if not isinstance(layout, TilesLayout):
-        return {"kappa": layout.kappa}
-    tiles = {"tiles": f"of side {layout.tile}, {layout.kappa:,} in each image, all morphed by one core"}
+    if layout != TilesLayout.name:
+        return {"kappa": kappa}
+    side = TilesLayout(input_shape, kappa).tile
+    tiles = {"tiles": f"of side {side}, {kappa:,} in each image, all morphed by one core"}
     return tiles if crop is None else tiles | {"attacked part of each image": str(crop)}

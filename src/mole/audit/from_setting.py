@@ -56,7 +56,7 @@ def subject_of_setting(
         "public images": f"{len(images.public):,} (others; an attacker's may be more alike)",
         "input shape": shape_text(layer.input_shape),
         "first layer": f"{layer.kind}, {layer.channels} channels",
-        **blocks_told(layout, crop),
+        **blocks_told(layout.name, layout.input_shape, layout.kappa, crop),
         "core": core,
         "stored as": dtype,
     }

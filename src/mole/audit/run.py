@@ -42,7 +42,7 @@ from mole.progress import Progress, no_progress
 from mole.provider.keys import MorphKey
 from mole.provider.sealing import opened_with
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.layouts import Layout, TilesLayout
+from mole.scheme.layouts import TilesLayout
 from mole.scheme.morphing import CoreKind
 from mole.sources.opening import open_source
 from mole.sources.source import Source
@@ -190,12 +190,14 @@ def _figures(subject: Subject) -> Mapping[str, Figure]:
     whole = subject.uncut
     if whole.layer is None:
         return {}
-    layout = Layout.of(whole.layout, whole.input_shape, whole.kappa)
+    tiles = None
+    if whole.layout == TilesLayout.name:
+        tiles = TileSizes.of(whole.layer, TilesLayout(whole.input_shape, whole.kappa).tile)
     setting = Setting(
         layer=LayerSizes.of(whole.layer),
-        kappa=layout.kappa,
+        kappa=whole.kappa,
         images=subject.rows or len(subject.morphed),
-        tiles=TileSizes.of(whole.layer, layout.tile) if isinstance(layout, TilesLayout) else None,
+        tiles=tiles,
     )
     return {figure.name: figure for figure in figures_of(setting)}
 

@@ -106,8 +106,7 @@ def analyse(
     figures = figures_of(setting) if known is None else known.figures()
     needed = 4 * (setting.layer.stored_numbers if setting.tiles is None else setting.tiles.layer_elements)
     if as_json:
-        told = {name: value for name, value in asdict(setting).items() if (name, value) != ("tiles", None)}
-        show({"setting": told, "figures": [asdict(figure) for figure in figures]}, as_json=True)
+        show({"setting": asdict(setting), "figures": [asdict(figure) for figure in figures]}, as_json=True)
     else:
         _print(*_table(figures))
         say(f"The augmented layer takes {size_text(needed)} in 32 bits.", quiet=quiet)
