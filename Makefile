@@ -48,6 +48,7 @@ check: lint test  ## Everything CI checks
 
 benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
 	$(BIN)/python benchmarks/augment.py
+	$(BIN)/python benchmarks/augmented_forward.py
 	$(BIN)/python benchmarks/morph.py
 	$(BIN)/python benchmarks/inspection.py
 	$(BIN)/python benchmarks/numerics.py $(if $(IMAGES),--images $(IMAGES))

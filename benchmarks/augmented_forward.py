@@ -1,4 +1,4 @@
-"""An augmented layer as one matrix and in two factors: its size; time to build, to run, to train with it.
+"""An augmented layer as one matrix and in two factors: its size, and the time to build it and to run it.
 
 At CIFAR/VGG-16 size, all in one process and in turns, so that ratios mean something on a busy machine. The
 training step is that of VGG-16, whose first layer is the augmented one.
