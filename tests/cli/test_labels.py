@@ -1,4 +1,4 @@
-"""`mole deliver --labels` and its relatives, and what `mole recover` writes, on the command line."""
+"""`mole deliver --labels` and its relatives on the command line."""
 
 import json
 import shutil
@@ -7,15 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
-from pyrage import x25519
 
 import mole
 from command import call, files_in, right
+from grey_places import GIVEN, IDENTITY, make_grey_place, make_labelled_photos, pixels
 
-IDENTITY = x25519.Identity.generate()
-KEY = ["--key", "my.key", "--identity", "identity.txt"]
-GIVEN = ["--layer", "layer.safetensors", *KEY]
 COUNT = 12
 
 
@@ -23,24 +19,9 @@ COUNT = 12
 def place(tmp_path_factory):
     """A key, a layer, photographs with a table of labels, and DICOM files."""
     folder = tmp_path_factory.mktemp("labels")
-    weight = np.random.default_rng(0).normal(size=(4, 1, 3, 3)).astype(np.float32)
-    layer = mole.FirstLayer.conv(weight, None, input_shape=(1, 8, 8), padding=1)
-    mole.save(layer, folder / "layer.safetensors")
-    key = mole.MorphKey.generate((1, 8, 8), insecure_seed=bytes(32))
-    key.save(folder / "my.key", recipients=[str(IDENTITY.to_public())])
-    (folder / "identity.txt").write_text(str(IDENTITY))
-    (folder / "photos").mkdir()
-    for number in range(COUNT):
-        Image.fromarray(pixels(number)).save(folder / "photos" / f"{number:02d}.png")
-    rows = "".join(
-        f"{number:02d}.png,{'odd' if number % 2 else 'even'},{number}\n" for number in range(COUNT)
-    )
-    (folder / "labels.csv").write_text(f"file_name,label,age\n{rows}")
+    make_grey_place(folder)
+    make_labelled_photos(folder, COUNT)
     return folder
-
-
-def pixels(number: int) -> np.ndarray:
-    return np.random.default_rng(number).integers(0, 256, (8, 8), dtype=np.uint8)
 
 
 @pytest.fixture(scope="module")
@@ -264,47 +245,3 @@ def test_folders_of_scans_are_handed_over_by_name(place, scans, tmp_path):
     assert "nothing can be trained on it as it is" in done.stderr
     done = call(*arguments[:-1], tmp_path / "e", "--folder-labels", "--json", cwd=place)
     assert json.loads(done.stdout)["labels"] is True
-
-
-@pytest.fixture(scope="module")
-def delivery(place):
-    right(
-        "deliver",
-        "photos",
-        *GIVEN,
-        "--labels",
-        "labels.csv",
-        "--dtype",
-        "int8",
-        "--out",
-        "delivery",
-        cwd=place,
-    )
-    return "delivery"
-
-
-@pytest.mark.parametrize("out", ["back", "back/", "back.v2/"])
-def test_images_come_back_under_their_names(place, delivery, tmp_path, out):
-    done = call(
-        "recover", delivery, *KEY, "--out", f"{tmp_path}/{out}", "--data", "photos", "--json", cwd=place
-    )
-    assert done.returncode == 0
-    facts = json.loads(done.stdout)
-    assert (facts["recovered"], facts["PNG files"]) == (f"{tmp_path}/{out}".rstrip("/"), COUNT)
-    assert done.stderr.startswith(
-        "mole: note: the delivery has 8 bits: a value may be off by about "
-        f"{facts['largest error']:g} grey levels of 255"
-    )
-    for number in range(COUNT):
-        found = np.asarray(
-            Image.open(tmp_path / out / ("odd" if number % 2 else "even") / f"{number:02d}.png")
-        )
-        assert np.abs(found.astype(int) - pixels(number)).max() <= 2 * facts["largest error"]
-
-
-def test_a_table_comes_back(place, delivery, tmp_path):
-    facts = right("recover", delivery, *KEY, "--out", tmp_path / "r.parquet", "--data", "photos", cwd=place)
-    assert facts["rows"] == COUNT
-    rows = pq.read_table(tmp_path / "r.parquet")
-    assert rows["name"].to_pylist() == [f"photos/{number:02d}.png" for number in range(COUNT)]
-    assert rows["class_name"].to_pylist() == ["even", "odd"] * (COUNT // 2)

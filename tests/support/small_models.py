@@ -8,7 +8,7 @@ from torch import nn
 import mole
 from chosen_layout import cut
 from mole.errors import UnsupportedLayerError
-from mole.torch import attach, export_first_layer
+from mole.torch import MorphedDataset, attach, export_first_layer
 
 
 class Net(nn.Module):
@@ -43,3 +43,8 @@ def agree(model: nn.Module, shape: tuple[int, ...]) -> bool:
         truth = model(torch.from_numpy(samples))[:, key.channel_order(layer.channels)]
         attach(model, mole.augment(layer, key))
         return torch.allclose(model(torch.from_numpy(mole.morph(samples, key))), truth, atol=1e-4)
+
+
+def by_torch(folder, split="train") -> np.ndarray:
+    """The samples of a delivery, as the data set gives them."""
+    return torch.stack([sample for sample, _ in MorphedDataset(folder, split)]).numpy()
