@@ -4,17 +4,16 @@ Give --data with photos of 64x64 in class folders: DATA/train/CLASS/*.jpg and DA
 has a network of its own, a key and a delivery (tiles of side 8, a whitened core, 8-bit values). The network
 is trained in four ways from the same first weights, and tested after each epoch: on plain photos; on plain
 photos with its first layer frozen, as an augmented one is; on the delivery; and on the delivery without the
-augmented layer, which should fail. Behind an augmented layer channels come in another order, and so do the
-rows of a delivery: curves agree as those of two seeds do, and not number by number.
+augmented layer, from which it should learn less. Behind an augmented layer channels come in another order,
+and so do the rows of a delivery: curves agree as those of two seeds do, and not number by number.
 
-What is finished is kept in --work, and the same command goes on from there.
+What is finished is kept in --work, and the same command goes on from there; delete it to begin anew.
 """
 
 import argparse
 import json
 import shutil
 import statistics
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,7 +95,6 @@ def run(seed: int, data: Path, plain: Way, work: Path) -> dict[str, Any]:
         elif arm == TILES and (augmented := delivery.layer()) is not None:
             attach(model, augmented)
         way = {TILES: morphed, FORGOTTEN: Way(*map(as_images, morphed))}.get(arm, plain)
-        start = time.perf_counter()
         epochs = train(
             model,
             way.data,
@@ -109,7 +107,6 @@ def run(seed: int, data: Path, plain: Way, work: Path) -> dict[str, Any]:
         arms[arm] = {
             "accuracy": [round(epoch.validation.accuracy, 4) for epoch in epochs if epoch.validation],
             "loss": [round(epoch.loss, 4) for epoch in epochs],
-            "seconds": round(time.perf_counter() - start, 1),
         }
         kept.write_text(json.dumps(arms))
         print(seed, arm, arms[arm], flush=True)
@@ -145,7 +142,6 @@ def summary_of(runs: dict[int, dict[str, Any]]) -> dict[str, Any]:
             "mean": [round(statistics.mean(point), 4) for point in points],
             "standard deviation": [round(statistics.stdev(point), 4) for point in points],
             "accuracy": curves,
-            "seconds": [run[arm]["seconds"] for run in runs.values()],
         }
     return {
         "arms": arms,
