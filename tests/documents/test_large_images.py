@@ -1,5 +1,6 @@
-"""docs/large-images.md is true: its commands run as printed."""
+"""docs/large-images.md is true: its commands run as printed, and its numbers are the benchmarks'."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -12,9 +13,11 @@ from PIL import Image
 
 from command import call
 from mole.exchange.layer_files import load_first_layer
+from mole.quantities import size_text
 from photos import write_photos
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "large-images.md").read_text()
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs" / "large-images.md").read_text()
 NARROW = 'embedding_size=8, hidden_sizes=[8], depths=[1], layer_type="basic", '
 
 
@@ -78,3 +81,62 @@ def test_the_steps_run_as_printed(place):
         first = recovered["x_val"][0].transpose(1, 2, 0)
         assert np.abs(first - expected).mean() < 8 < np.abs(first - other).mean()  # what 8 bits leave
     assert all(path.suffix == ".age" for path in (place / "delivery").rglob("*") if path.is_file())
+
+
+def result(name: str) -> dict:
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
+
+
+def percent(fraction: float) -> str:
+    return f"{100 * fraction:.1f}"
+
+
+def test_the_table_of_accuracies_is_the_benchmarks():
+    measured = result("tiles_training")
+    rows = []
+    for arm, curve in measured["arms"].items():
+        several = len(curve["accuracy"]) > 1
+        points = zip(curve["mean"], curve["standard deviation"], strict=True)
+        cells = (percent(mean) + f" ± {percent(spread)}" * several for mean, spread in points)
+        rows.append(f"| {arm} | {' | '.join(cells)} |")
+    assert "\n".join(rows) in GUIDE
+    assert f"{measured['rows']['train']:,} photos" in GUIDE
+    assert f"{measured['rows']['test']:,} to be tested on" in GUIDE
+
+
+def test_what_is_said_of_the_curves_is_true():
+    measured = result("tiles_training")
+    frozen = measured["plain, first layer frozen against tiles"]
+    assert frozen["bands meet after every epoch"]
+    assert f"at most {percent(frozen['largest gap of means'])} points" in GUIDE
+    assert f"{percent(frozen['gap after the last epoch'])} after the last epoch" in GUIDE
+    assert (
+        f"gives {percent(measured['plain against tiles']['gap after the last epoch'])} points more" in GUIDE
+    )
+    arms = measured["arms"]
+    assert all(len(arms[arm]["accuracy"]) == measured["seeds"] == 3 for arm in [*arms][:3])
+    assert arms["tiles, augmented layer left out"]["mean"][-1] < min(arms["tiles"]["accuracy"])[-1] - 0.1
+
+
+def test_the_table_of_costs_is_the_benchmarks():
+    measured = result("large_images")
+    exact, narrow = measured["float32"], measured["int8"]
+    rows = {
+        "largest error of a photo's features": "error of features",
+        "of the network's answers": "error of answers",
+        "of its features, with another key's layer": "error of features, another key's layer",
+        "bytes for each 8-bit value": "data_bytes_over_plain_8_bit_bytes",
+        "time to deliver, times reading the photos": "deliver_s_over_reading_s",
+        "time to verify, times reading the photos": "verify_s_over_reading_s",
+    }
+    table = "\n".join(
+        f"| {words} | {exact[name]:.2g} | {narrow[name]:.2g} |" for words, name in rows.items()
+    )
+    assert table in GUIDE
+    assert exact["verified"]
+    assert narrow["verified"]
+    assert exact["error of features"] <= 1e-5
+    assert exact["error of features, another key's layer"] > 0.5
+    assert f"{size_text(measured['augmented layer'])}, where blocks of rows" in GUIDE
+    assert f"need {size_text(measured['augmented layer in blocks of rows'])}" in GUIDE
+    assert f"{measured['forward']['seconds_over_plain']:.2f} times as long" in GUIDE

@@ -243,8 +243,8 @@ def augmented_part(model: nn.Module) -> AugmentedPart | None:
 
 _WARNED: WeakSet[nn.Module] = WeakSet()
 _NO_LAYER = (
-    "the data is morphed and the model has no augmented layer, so that it learns next to nothing: attach "
-    "the one that came with the data, mole.torch.attach(model, delivery.layer())"
+    "the data is morphed and the model has no augmented layer, so that it learns far less, if anything: "
+    "attach the one that came with the data, mole.torch.attach(model, delivery.layer())"
 )
 
 
