@@ -62,6 +62,8 @@ benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
 	$(BIN)/python benchmarks/augmentations.py
 	$(BIN)/python benchmarks/open_key.py $(if $(BEFORE),--before $(BEFORE))
 	$(BIN)/python benchmarks/deliver.py $(if $(IMAGES),--images $(IMAGES))
+	$(if $(PHOTOS),$(BIN)/python benchmarks/large_images.py --data $(PHOTOS))
+	$(if $(SMALL_PHOTOS),$(BIN)/python benchmarks/tiles_training.py --data $(SMALL_PHOTOS))
 	rm -rf mole-demo
 	$(BIN)/mole demo --out mole-demo --json > benchmarks/results/demo.json
 

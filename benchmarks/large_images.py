@@ -36,7 +36,7 @@ from mole.torch.batches import samples_of
 from mole.torch.running import logits_of
 
 SHAPE, TILE = (3, 224, 224), 8
-COMPARED, BATCH, ROUNDS = 32, 8, 5
+COMPARED, BATCH, ROUNDS = 16, 4, 3
 STEM = "resnet.embedder.embedder.convolution"
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from mole.torch.module import augmented_part
 
 _WARNED: WeakSet[nn.Module] = WeakSet()
 _NO_LAYER = (
-    "the data is morphed and the model has no augmented layer, so that it learns next to nothing: attach "
-    "the one that came with the data, mole.torch.attach(model, delivery.layer())"
+    "the data is morphed and the model has no augmented layer, so that it learns far less, if anything: "
+    "attach the one that came with the data, mole.torch.attach(model, delivery.layer())"
 )
 
 
