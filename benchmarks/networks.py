@@ -5,15 +5,16 @@ one thread, and processor time is counted: a machine that others use as well cha
 of the ratios is told, and the lowest and the highest. A training step is forward, backward and SGD: the
 augmented layer is frozen, so it takes no gradient.
 
-Other batches: `--batch 32`. A quick look: `--rounds 1 --only vgg16`, which writes no result.
+Each result is written when it is there. `--only "vgg-16, training"` measures some again and leaves the rest.
 """
 
 import argparse
 import copy
+import json
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,7 +28,7 @@ from transformers import (
 )
 
 import mole
-from common import write_result
+from common import RESULTS, write_result
 from mole.scheme.shapes import Shape
 from mole.torch import attach, export_first_layer
 from mole.torch.networks import vgg16
@@ -54,6 +55,16 @@ class Setting:
     def blocks(self) -> str:
         """How images are cut, in words."""
         return f"tiles of {self.cut}" if isinstance(self.cut, int) else self.cut
+
+    @property
+    def what(self) -> str:
+        """What is measured, in words."""
+        return "training step" if self.train else "forward"
+
+    @property
+    def name(self) -> str:
+        """All of it in words."""
+        return f"{self.network}, {self.what}, {self.blocks}"
 
 
 def resnet50() -> nn.Module:
@@ -140,8 +151,9 @@ def measure(setting: Setting, rounds: int) -> dict[str, Any]:
     return {
         "network": setting.network,
         "blocks": setting.blocks,
-        "what": "training step" if setting.train else "forward",
+        "what": setting.what,
         "batch": setting.batch,
+        "rounds": rounds,
         "plain_ms_a_sample": round(1000 * bare, 2),
         "augmented_ms_a_sample": round(1000 * own, 2),
         "times_plain": round(statistics.median(ratios), 3),
@@ -152,26 +164,34 @@ def measure(setting: Setting, rounds: int) -> dict[str, Any]:
     }
 
 
+def save(result: dict[str, Any]) -> None:
+    """Put one result in the place of the one that was there, in the order of the settings."""
+    file = RESULTS / "networks.json"
+    kept = json.loads(file.read_text())["results"] if file.exists() else []
+    found = {_name(row): row for row in [*kept, result]}
+    names = [setting.name for setting in SETTINGS]
+    ordered = [found[name] for name in names if name in found]
+    write_result("networks", {"torch": torch.__version__, "threads": 1, "results": ordered})
+
+
+def _name(row: dict[str, Any]) -> str:
+    return f"{row['network']}, {row['what']}, {row['blocks']}"
+
+
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--batch", type=int, help="so many samples at once, in every setting")
-    parser.add_argument("--only", help="only networks with this in their name, and write no result")
+    parser.add_argument("--only", default="", help="only settings with this in their name")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    results = []
     for setting in SETTINGS:
-        if arguments.only and arguments.only.lower() not in setting.network.lower():
+        if arguments.only.lower() not in setting.name.lower():
             continue
         if setting.cut == FACTORED and not TWO_FORMS:
-            print(f"{setting.network}, {setting.blocks}: left out, this version has none")
+            print(f"{setting.name}: left out, this version has none")
             continue
-        results.append(measure(replace(setting, batch=arguments.batch or setting.batch), arguments.rounds))
-        print(results[-1], flush=True)
-    if not arguments.only:
-        result = {"torch": torch.__version__, "threads": 1, "rounds": arguments.rounds, "results": results}
-        write_result("networks", result)
+        save(measure(setting, arguments.rounds))
 
 
 if __name__ == "__main__":

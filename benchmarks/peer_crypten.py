@@ -27,7 +27,7 @@ from crypten.mpc import run_multiprocess  # noqa: E402
 IMAGES, CHANNELS, SIDE, ROUNDS = 16, 64, 32, 5
 
 
-@run_multiprocess(world_size=2)
+@run_multiprocess(world_size=2)  # type: ignore[untyped-decorator]
 def measured() -> dict[str, float]:
     """What one party spends on one image: sharing it, and the first layer."""
     torch.set_num_threads(1)
