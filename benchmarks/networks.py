@@ -5,7 +5,7 @@ one thread, and processor time is counted: a machine that others use as well cha
 of the ratios is told, and the lowest and the highest. A training step is forward, backward and SGD: the
 augmented layer is frozen, so it takes no gradient.
 
-Each result is written when it is there. `--only "vgg-16, training"` measures some again and leaves the rest.
+Each result is written when it is there. `--only "vgg-16, training"` measures some again and keeps the rest.
 """
 
 import argparse

@@ -14,6 +14,8 @@ ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "performance.md"
 RESULTS = ROOT / "benchmarks" / "results"
 
+Rows = list[tuple[str, ...]]
+
 INTRODUCTION = """\
 # Performance
 
@@ -64,7 +66,7 @@ def machine(benchmark: str) -> str:
 def morph() -> str:
     """Morphing in memory."""
     read = result("morph")
-    rows = [("kappa", "ours, images/s", "limit: bare matrix product", "share of the limit")]
+    rows: Rows = [("kappa", "ours, images/s", "limit: bare matrix product", "share of the limit")]
     for row in read["kappas"]:
         samples = row["images_per_s"] * row["morph"]["median_s"]
         bare = samples / row["bare_product"]["median_s"]
@@ -84,7 +86,7 @@ def augment() -> str:
         "paper_dense_product": "instead: the paper's matrix product",
     }
     ours = read["seconds"]["augment"]["median_s"]
-    rows = [("way", "seconds", "times ours")]
+    rows: Rows = [("way", "seconds", "times ours")]
     for name, told in words.items():
         seconds = read["seconds"][name]["median_s"]
         rows.append((told, f"{seconds:.2f}", f"{seconds / ours:.1f}"))
@@ -101,7 +103,7 @@ def deliver() -> str:
         "int8": "ours, 8 bits",
         "ray": "instead: Ray on the same machine, float32",
     }
-    rows = [
+    rows: Rows = [
         ("way", "images/s", "limit: bare matrix product", "share of the limit", "bytes / plain", "memory")
     ]
     for name, told in words.items():
@@ -125,7 +127,7 @@ def deliver() -> str:
 def networks() -> str:
     """The augmented layer in whole networks."""
     read = result("networks")
-    rows = [
+    rows: Rows = [
         (
             "network",
             "what",
@@ -134,17 +136,19 @@ def networks() -> str:
             "limit: plain, ms",
             "times plain",
             "from - to",
+            "rounds",
             "layer",
             "plain",
         )
     ]
     for row in read["results"]:
-        times = (f"**{row['times_plain']:.2f}**", f"{row['lowest']:.2f} - {row['highest']:.2f}")
+        spread = f"{row['lowest']:.2f} - {row['highest']:.2f}"
+        times = (f"**{row['times_plain']:.2f}**", spread, str(row["rounds"]))
         milliseconds = (f"{row[f'{name}_ms_a_sample']:.1f}" for name in ("augmented", "plain"))
         sizes = (size_text(row[name]) for name in ("layer_bytes", "plain_layer_bytes"))
         rows.append((row["network"], row["what"], row["blocks"], *milliseconds, *times, *sizes))
     text = (
-        "Processor, a sample, medians of 3 to 7 rounds in which both take turns. A training"
+        "Processor, a sample, medians of some rounds in which both take turns. A training"
         " step is forward, backward and SGD; the augmented layer is frozen, which saves its gradient."
         " ResNet-50 and ViT-B/16 at 3x224x224, where blocks of rows would need 483 GB and 91 GB; "
         "VGG-16 at 3x32x32. ViT's patches are its tiles: layer and cost are the plain ones."
@@ -156,7 +160,7 @@ def peers() -> str:
     """What one would use instead."""
     read = result("peers")["results"]
     plain = min(row["plain_s"] for row in read.values() if "plain_s" in row)
-    rows = [
+    rows: Rows = [
         (
             "way",
             "provider, ms",
@@ -192,7 +196,7 @@ def peers() -> str:
 def numbers() -> str:
     """More and more images."""
     read = result("scale_numbers")
-    rows = [
+    rows: Rows = [
         ("images", "processor, ms a sample", "wall, s", "memory", "with the mapped file", "bytes / plain")
     ]
     for row in read["results"]:
@@ -210,7 +214,7 @@ def numbers() -> str:
 def sizes() -> str:
     """Larger and larger images."""
     read = result("scale_sizes")
-    rows = [("images", "number", "processor, ms a sample", "processor, s a megapixel", "memory")]
+    rows: Rows = [("images", "number", "processor, ms a sample", "processor, s a megapixel", "memory")]
     for row in read["results"]:
         cells = (f"{row['processor_ms_a_sample']:.2f}", f"{row['processor_s_a_megapixel']:.3f}")
         rows.append((row["shape"], f"{row['images']:,}", *cells, size_text(row["own_memory_mb"] * 10**6)))
