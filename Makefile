@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint format test explore fuzz check docs pictures benchmark analysis clean
+.PHONY: help setup demo lint format test explore fuzz check docs pictures bench analysis clean
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,7 +46,7 @@ fuzz: $(READY)  ## Damage files of every kind and read them: make fuzz CASES=200
 
 check: lint test  ## Everything CI checks
 
-benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
+bench: $(READY)  ## Run the benchmarks, rewrite their JSON and docs/performance.md
 	$(BIN)/python benchmarks/augment.py
 	$(BIN)/python benchmarks/augmented_forward.py
 	$(BIN)/python benchmarks/morph.py
@@ -66,6 +66,10 @@ benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
 	$(if $(SMALL_PHOTOS),$(BIN)/python benchmarks/tiles_training.py --data $(SMALL_PHOTOS))
 	rm -rf mole-demo
 	$(BIN)/mole demo --out mole-demo --json > benchmarks/results/demo.json
+	$(BIN)/python benchmarks/networks.py
+	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/scale.py $(if $(MOST),--most $(MOST))
+	$(BIN)/python tools/performance.py
 
 analysis: $(READY)  ## Rewrite the figures of docs/analysis.md
 	$(BIN)/mole analyse --preset cifar-vgg16 --json > docs/results/analysis-cifar-vgg16.json

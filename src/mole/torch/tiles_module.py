@@ -173,7 +173,7 @@ def _tile_features(  # noqa: PLR0917  (torch.fx and TorchScript)
     features = features.reshape(sides)
     for axis in range(len(axes)):
         features = features.narrow(2 + axis, 0, output_sides[axis])
-    return features
+    return features.contiguous()  # as a convolution's are; a copy only where something was cut off
 
 
 def _part_of_features(
