@@ -18,6 +18,7 @@ from mole.exchange.manifest import Manifest
 from mole.provider.keys import MorphKey
 from mole.scheme.shapes import Array
 from mole.sources.inspection import Problem, inspect
+from mole.sources.plain_samples import read_many
 from mole.sources.source import BadSampleError, Source, main_split
 
 ASKED = 128  # images of either kind: delivered, and not
@@ -44,7 +45,7 @@ def with_public(subject: Subject, manifest: Manifest, public: Source, *, skip_ba
     count = min(most_rows(manifest.input_shape), len(split))
     chosen = np.linspace(0, len(split) - 1, count).astype(int)
     try:
-        images, places, _ = preparation.read_many(split, chosen.tolist(), skip_bad=skip_bad)
+        images, places, _ = read_many(preparation, split, chosen.tolist(), skip_bad=skip_bad)
     except BadSampleError as error:  # its header was good
         raise Problem(error, 1, [error.name]).error() from None
     if not places:

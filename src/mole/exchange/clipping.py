@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mole.exchange.shards import LEVELS, ROWS_AT_ONCE, Encoding
+from mole.exchange.shards import LEVELS, Encoding, row_parts
 from mole.scheme.shapes import Array
 from mole.storage.typed_json import Fields, parse_json
 
@@ -45,9 +45,12 @@ class Clipping:
         if encoding.scales is None:
             return total
         reach, limit = LEVELS * encoding.scales, (LEVELS + 0.5) * encoding.scales
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            sizes = np.abs(rows[start : start + ROWS_AT_ONCE])
-            found = np.flatnonzero(sizes > limit)
+        room = is_beyond = None
+        for part in row_parts(rows):
+            room = np.empty_like(rows[part]) if room is None else room[: len(rows[part])]
+            is_beyond = np.empty(room.shape, bool) if is_beyond is None else is_beyond[: len(room)]
+            sizes = np.abs(rows[part], out=room)
+            found = np.flatnonzero(np.greater(sizes, limit, out=is_beyond))
             if len(found):
                 row, column = np.divmod(found, sizes.shape[1])
                 excess = sizes[row, column] - reach[column]

@@ -23,9 +23,10 @@ from mole.exchange.signatures import sign_delivery
 from mole.progress import Progress, no_progress
 from mole.provider.class_names import asked_for, handed_over_by, what_leaves
 from mole.provider.copying import refuse_copying
-from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
+from mole.provider.delivery_maker import DeliveryMaker, Engine
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
+from mole.provider.local_engine import write_here
 from mole.provider.place import claim, give_up_if_nothing_is_lost, refuse_taken
 from mole.provider.plan import Plan, kept_types
 from mole.provider.ray_engine import RayEngine, check_ray
