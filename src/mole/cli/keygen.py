@@ -34,10 +34,10 @@ from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.signatures import load_signed_layer
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import check_passphrase, whitening_path
-from mole.provider.keys.learning import sample_of
+from mole.provider.keys.learning import sample_of, sample_size
 from mole.provider.ledger import keygen_warnings
 from mole.scheme.layer_sizes import refuse_too_large
-from mole.scheme.layouts import TilesLayout
+from mole.scheme.layouts import Layout, TilesLayout
 from mole.scheme.morphing import CORE_KINDS, CoreKind
 from mole.sources.inspection import inspect
 from mole.sources.opening import open_similar, open_source
@@ -138,7 +138,8 @@ def keygen(
     sample = None
     if sources:
         with progress_bar("Reading", quiet=quiet) as progress:
-            sample = sample_of(sources, preparation, skip_bad=skip_bad, progress=progress)
+            count = sample_size(layout or Layout.of("rows", first.input_shape, kappa))
+            sample = sample_of(sources, preparation, count, skip_bad=skip_bad, progress=progress)
     with progress_bar("Making the core", quiet=quiet) as progress:
         key = MorphKey.generate(
             first.input_shape, kappa=kappa, tile=tile, core=kind, sample=sample, progress=progress

@@ -36,6 +36,7 @@ from mole.provider.keys.key import augment
 from mole.provider.plan import Plan, ShardJob
 from mole.provider.shard_maker import ShardMaker, why_left_out
 from mole.provider.witnesses import WitnessMaker, smooth_images, unclipped
+from mole.scheme.block_product import Product, multiply
 from mole.scheme.convolution import features_of
 from mole.scheme.shapes import Array, unroll
 from mole.scheme.sharing_out import single_products
@@ -51,14 +52,17 @@ Engine = Callable[[ShardMaker, Sequence[ShardJob], Encoding, Store], Generator[i
 class DeliveryMaker:
     """Makes one delivery from a plan."""
 
-    def __init__(self, plan: Plan, source: Source, key: MorphKey, store: Store) -> None:
+    def __init__(
+        self, plan: Plan, source: Source, key: MorphKey, store: Store, product: Product = multiply
+    ) -> None:
         self._plan, self._source, self._key, self._store = plan, source, key, store
+        self._product = product
 
     def make(self, engine: Engine, progress: Progress) -> Manifest:
         """Make every file that is missing."""
         plan, store = self._plan, self._store
         with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="decode") as decoders:
-            maker = ShardMaker(plan, self._source, self._key, decoders=decoders)
+            maker = ShardMaker(plan, self._source, self._key, decoders=decoders, product=self._product)
             maker.read(replace(plan.jobs[0], stop=1))  # a wrong shape shows before the hard work
             present = store.names()
             missing = [job for job in plan.jobs if job.name not in present or self._is_dated(job)]
