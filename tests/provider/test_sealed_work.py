@@ -13,7 +13,7 @@ from mole.errors import DeliveryError
 from mole.exchange.delivery import Delivery
 from mole.exchange.shard_files import ShardFile
 from mole.exchange.shards import Encoding
-from mole.provider import delivery_maker
+from mole.provider import local_engine
 from mole.provider.deliver import deliver
 from mole.provider.keys.transport import seal_key
 from mole.provider.plan import Plan
@@ -53,7 +53,7 @@ def unfinished(data, tmp_path, monkeypatch):
         if done >= 45:
             raise PlugPulledError
 
-    monkeypatch.setattr(delivery_maker, "MAX_WORKERS", 1)
+    monkeypatch.setattr(local_engine, "MAX_WORKERS", 1)
     with pytest.raises(PlugPulledError):
         deliver(data, make_layer(), make_key(), tmp_path / "d", dtype="int8", progress=pull, **SEALED)
     return tmp_path / "d"

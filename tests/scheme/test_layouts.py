@@ -68,6 +68,14 @@ def test_joining_undoes_cutting(layout, count):
     assert blocks.shape == (count * layout.blocks, layout.block)
     assert np.array_equal(layout.to_rows(blocks), unroll(batch))
     assert np.array_equal(layout.to_blocks(unroll(batch)), blocks)
+    for dtype in ("float64", "float32"):
+        cut, joined = np.empty(blocks.shape, dtype), np.empty(unroll(batch).shape, dtype)
+        assert layout.to_blocks(batch, out=cut) is cut
+        assert np.array_equal(cut, blocks.astype(dtype))
+        assert layout.to_rows(cut, out=joined) is joined
+        assert np.array_equal(joined, unroll(batch).astype(dtype))
+    turned = np.asfortranarray(unroll(batch))  # in another order in memory
+    assert np.array_equal(layout.to_blocks(turned), blocks)
 
 
 @given(layouts())

@@ -19,6 +19,7 @@ from mole.exchange.manifest import Manifest
 from mole.provider.keys import MorphKey
 from mole.scheme.shapes import Array
 from mole.sources.inspection import Problem, inspect
+from mole.sources.plain_samples import read_many
 from mole.sources.source import BadSampleError, Source, Split, main_split
 
 ASKED = 128  # images of either kind: delivered, and not
@@ -65,11 +66,11 @@ def _read(
     """Plain images, and their places among those chosen; or crops of them, whole ones a few at a time."""
     preparation = preparation_of(manifest)
     if crop is None:
-        plain, places, _ = preparation.read_many(split, chosen, skip_bad=skip_bad)
+        plain, places, _ = read_many(preparation, split, chosen, skip_bad=skip_bad)
         return as_morphed(plain, manifest), None, places
     parts, places, count = [], [], crop.further(len(chosen))
     for start in range(0, len(chosen), AT_ONCE):
-        some = preparation.read_many(split, chosen[start : start + AT_ONCE], skip_bad=skip_bad)
+        some = read_many(preparation, split, chosen[start : start + AT_ONCE], skip_bad=skip_bad)
         parts.append(crop.several(as_morphed(some.plain, manifest), count))
         places += [start + place for place in some.places]
     return *split_crops(np.concatenate(parts)), places

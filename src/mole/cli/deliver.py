@@ -14,6 +14,7 @@ from mole.cli.named_files import secrets_for, signing_key, warn_of_key_among
 from mole.cli.options import (
     BitsOption,
     DataArgument,
+    DeviceOption,
     IdentityOption,
     JsonOption,
     KeyOption,
@@ -130,6 +131,7 @@ def deliver(
         str | None,
         typer.Option(metavar="HOST:PORT", help="With --engine ray: a cluster that is running."),
     ] = None,
+    device: DeviceOption = None,
     recipient: RecipientOption = None,
     sign: SignOption = None,
     layer_signer: LayerSignerOption = None,
@@ -172,7 +174,7 @@ def deliver(
             keep=keep or (), skip_bad=skip_bad, class_names=leaving.class_names,
             labels=leaving.labels if is_here else leaving.labels and (labels or True),
             **({} if is_here else reading), views=views, engine=engine, ray_address=ray_address,
-            recipients=recipient or (), sign=partial(signing_key, sign),
+            device=device, recipients=recipient or (), sign=partial(signing_key, sign),
             allow_second_layer=allow_second_layer, replace=force, allow_copying_layer=True,
             progress=progress,
         )  # fmt: skip
@@ -193,6 +195,7 @@ def morph(
     skip_bad: SkipBadOption = False,
     window: WindowOption = None,
     bits: BitsOption = "8",
+    device: DeviceOption = None,
     recipient: RecipientOption = None,
     sign: SignOption = None,
     layer_signer: LayerSignerOption = None,
@@ -216,7 +219,7 @@ def morph(
             dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, labels=False, recipients=recipient or (),
             sign=partial(signing_key, sign), allow_second_layer=allow_second_layer, replace=force,
-            progress=progress,
+            device=device, progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
 

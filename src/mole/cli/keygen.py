@@ -35,11 +35,11 @@ from mole.exchange.signatures import load_signed_layer
 from mole.provider.keys import MorphKey
 from mole.provider.keys.derivation import KeyParameters
 from mole.provider.keys.key_file import check_passphrase, whitening_path
-from mole.provider.keys.learning import sample_of
+from mole.provider.keys.learning import sample_of, sample_size
 from mole.provider.ledger import keygen_warnings
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layer_sizes import refuse_too_large
-from mole.scheme.layouts import ShuffledTilesLayout
+from mole.scheme.layouts import Layout, ShuffledTilesLayout
 from mole.scheme.morphing import CORE_KINDS, CoreKind
 from mole.scheme.shapes import shape_text
 from mole.sources.inspection import inspect
@@ -161,7 +161,8 @@ def keygen(
     sample = None
     if sources:
         with progress_bar("Reading", quiet=quiet) as progress:
-            sample = sample_of(sources, preparation, skip_bad=skip_bad, progress=progress)
+            count = sample_size(layout or Layout.of("rows", first.input_shape, kappa))
+            sample = sample_of(sources, preparation, count, skip_bad=skip_bad, progress=progress)
     with progress_bar("Making the core", quiet=quiet) as progress:
         key = MorphKey.generate(
             first.input_shape,

@@ -23,25 +23,26 @@ from mole.exchange.signatures import sign_delivery
 from mole.progress import Progress, no_progress
 from mole.provider.class_names import asked_for, handed_over_by, what_leaves
 from mole.provider.copying import refuse_copying
-from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
+from mole.provider.delivery_maker import DeliveryMaker, Engine
+from mole.provider.device_product import DeviceProduct
 from mole.provider.image_views import check_views
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
+from mole.provider.local_engine import write_here
 from mole.provider.place import claim, give_up_if_nothing_is_lost, refuse_taken
 from mole.provider.plan import Plan, kept_types
 from mole.provider.ray_engine import RayEngine, check_ray
 from mole.provider.remarks import (
     ask_ledger,
     warn_of_clipping,
-    warn_of_numbers,
     warn_of_resizing,
-    warn_of_source,
-    warn_of_views,
+    warn_of_what_leaves,
 )
 from mole.provider.replacing import alone_at, put_in_place
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.shard_maker import why_left_out
 from mole.scheme.augmented import LayerDtype
+from mole.scheme.block_product import Product, multiply
 from mole.scheme.factored import LayerForm
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layer_sizes import refuse_too_large
@@ -107,6 +108,7 @@ def deliver(
     rows_per_shard: int | None = None,
     engine: EngineName = "local",
     ray_address: str | None = None,
+    device: str | None = None,
     recipients: Sequence[str] = (),
     sign: SigningKey | Address | Callable[[], SigningKey | None] | None = None,
     allow_second_layer: bool = False,
@@ -146,6 +148,8 @@ def deliver(
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
         ray_address: of a running cluster, as host:port, which gets the key; None for a Ray of its own on
             this machine.
+        device: where this machine multiplies, as PyTorch names it ('cuda'), which has to be installed; None
+            for the processor, without PyTorch.
         recipients: seal the delivery for these age recipients (age1..., or SSH public keys).
         sign: an Ed25519 key of OpenSSH's, its file, or a function that opens it, to sign the manifest with,
             which has every digest.
@@ -172,6 +176,7 @@ def deliver(
     if layer_dtype is not None and not allow_copying_layer:
         refuse_copying(first, "the first layer" if isinstance(layer, FirstLayer) else os.fspath(layer))
     write_shards = _engine(engine, ray_address, source, out)
+    product = _product(device, engine)
     if not replace:
         known = {"layer": first.fingerprint, "dtype": dtype, "mode": mode, "resize": resize, "views": views}
         refuse_taken(out, {**known, "keep": list(keep)})
@@ -204,14 +209,12 @@ def deliver(
         rows_per_shard=rows_per_shard, recipients=sealed_for, views=views,
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
-    warn_of_source(opened)
-    warn_of_numbers(looked)
-    warn_of_views(plan)
+    warn_of_what_leaves(plan, opened, looked)
     with alone_at(out, plan, key, replace=replace) as (place, replaced):
         store = place
         is_finished = claim(store, plan)
         try:
-            maker = DeliveryMaker(plan, opened, key, store)
+            maker = DeliveryMaker(plan, opened, key, store, product)
             manifest = Manifest.read(store) if is_finished else maker.make(write_shards, progress)
             skipped = _skipped(Delivery(store, manifest), plan, opened, key)
             if signing is not None:
@@ -242,6 +245,17 @@ def _signing_key(
     if isinstance(sign, str | os.PathLike):
         return SigningKey.load(sign)
     return sign if sign is None or isinstance(sign, SigningKey) else sign()
+
+
+def _product(device: str | None, engine: EngineName) -> Product:
+    """What multiplies; an error if there is no such device, before any work is done."""
+    if device is None:
+        return multiply
+    if engine != "local":
+        raise ParameterError(
+            "a device is for the engine that works on this machine", advice={"engine": "local"}
+        )
+    return DeviceProduct(device)
 
 
 def _engine(

@@ -1,8 +1,6 @@
 """The files of a delivery, in the order in which they can be made; the manifest comes last.
 
-A file that is there is complete, so interrupted work resumes with those that are missing. The engine for
-one machine is here too: every core makes a shard of its own, from reading to writing, so that nobody waits
-for a core that writes.
+A file that is there is complete, so interrupted work resumes with those that are missing.
 """
 
 import os
@@ -12,7 +10,6 @@ from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from mole.errors import DeliveryError, SourceError
 from mole.exchange.card import NAME as CARD
@@ -39,8 +36,10 @@ from mole.provider.keys.key import augment
 from mole.provider.plan import Plan, ShardJob
 from mole.provider.shard_maker import ShardMaker, why_left_out
 from mole.provider.witnesses import WitnessMaker, smooth_images, unclipped
+from mole.scheme.block_product import Product, multiply
 from mole.scheme.convolution import features_of
 from mole.scheme.shapes import Array, unroll
+from mole.scheme.sharing_out import single_products
 from mole.sources.source import Source
 from mole.storage.stores import Store
 from mole.storage.typed_json import FormatError
@@ -48,20 +47,22 @@ from mole.storage.typed_json import FormatError
 SCALE_SAMPLE = 4096
 Engine = Callable[[ShardMaker, Sequence[ShardJob], Encoding, Store], Generator[int, None, None]]
 """Writes shards, and gives the rows of each as soon as it is written."""
-MAX_WORKERS = 16  # each holds about four times a shard in memory
 
 
 class DeliveryMaker:
     """Makes one delivery from a plan."""
 
-    def __init__(self, plan: Plan, source: Source, key: MorphKey, store: Store) -> None:
+    def __init__(
+        self, plan: Plan, source: Source, key: MorphKey, store: Store, product: Product = multiply
+    ) -> None:
         self._plan, self._source, self._key, self._store = plan, source, key, store
+        self._product = product
 
     def make(self, engine: Engine, progress: Progress) -> Manifest:
         """Make every file that is missing."""
         plan, store = self._plan, self._store
         with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="decode") as decoders:
-            maker = ShardMaker(plan, self._source, self._key, decoders=decoders)
+            maker = ShardMaker(plan, self._source, self._key, decoders=decoders, product=self._product)
             maker.read(replace(plan.jobs[0], stop=1))  # a wrong shape shows before the hard work
             present = store.names()
             missing = [job for job in plan.jobs if job.name not in present or self._is_dated(job)]
@@ -112,9 +113,10 @@ class DeliveryMaker:
     def _fit(self, maker: ShardMaker) -> Encoding:
         """The scales of 8-bit data, from the first shards: in their secret order a random sample."""
         sample: list[Array] = []
-        for job in self._plan.jobs:
-            if sum(map(len, sample)) < SCALE_SAMPLE:
-                sample.append(maker.morphed(maker.read(job).plain))
+        with single_products(1):  # several threads add up in another order: one gives the same everywhere
+            for job in self._plan.jobs:
+                if sum(map(len, sample)) < SCALE_SAMPLE:
+                    sample.append(maker.morphed(maker.read(job).plain))
         if not sum(map(len, sample)):
             raise self._nothing_usable()
         encoding = Encoding.fit(self._plan.dtype, np.concatenate(sample))
@@ -202,20 +204,3 @@ class DeliveryMaker:
             f"not one of {self._source.count} samples can be used, so nothing is left: {first.message}",
             advice=first.advice,
         )
-
-
-def write_here(
-    maker: ShardMaker, jobs: Sequence[ShardJob], encoding: Encoding, store: Store
-) -> Generator[int, None, None]:
-    """Write shards on this machine; gives the rows of each as soon as it is written."""
-    workers = min(os.cpu_count() or 1, MAX_WORKERS)
-    with threadpool_limits(1), ThreadPoolExecutor(workers, thread_name_prefix="shard") as pool:
-        try:
-            writing = [(job, pool.submit(maker.write, job, encoding, store)) for job in jobs]
-            for job, future in writing:
-                future.result()
-                yield job.rows
-        except BaseException:
-            maker.stop()
-            pool.shutdown(cancel_futures=True)
-            raise

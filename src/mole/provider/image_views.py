@@ -9,7 +9,7 @@ becomes a row of its own.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,8 @@ class ViewedPreparation(Preparation):
     Attributes:
         kinds: the views of each sample, (samples, views).
     """
+
+    takes_samples: ClassVar[bool] = False
 
     kinds: Kinds = field(default_factory=lambda: np.full((0, 1), ITSELF, np.uint8))
 

@@ -56,6 +56,13 @@ def warn_of_views(plan: Plan, stacklevel: int = 3) -> None:
         )
 
 
+def warn_of_what_leaves(plan: Plan, source: Source, looked: Inspection, stacklevel: int = 4) -> None:
+    """Everything that is to be said before the work begins."""
+    warn_of_source(source, stacklevel)
+    warn_of_numbers(looked, stacklevel)
+    warn_of_views(plan, stacklevel)
+
+
 def warn_of_clipping(manifest: Manifest, stacklevel: int = 3) -> None:
     """Say so where rows lost more than the ordinary tail of a distribution does."""
     if (clipped := manifest.clipped) is not None and clipped.rows:

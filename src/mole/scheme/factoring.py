@@ -19,8 +19,8 @@ import numpy.typing as npt
 from mole.scheme.convolution import window_elements
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.morphing import Morphing, narrow
-from mole.scheme.rotations import shared_out
 from mole.scheme.shapes import Array, FloatType, Shape
+from mole.scheme.sharing_out import shared_out
 
 GATHERED_BYTES = 4_000_000  # columns of M^-1 that a thread works on at a time
 AS_LONG = 1e-6  # so little, relatively, makes no column the longer one

@@ -18,10 +18,13 @@ import numpy as np
 
 from mole.errors import CoreError, ShapeError
 from mole.progress import Progress, no_progress
+from mole.scheme.block_product import Product, block_product, does_not_fit, multiply
 from mole.scheme.filling import filled
 from mole.scheme.layouts import Indices, Layout, ShuffledTilesLayout
-from mole.scheme.rotations import product, rotation_from
-from mole.scheme.shapes import Array, FloatType, Shape, check_finite, check_floats, rows_of
+from mole.scheme.rotations import rotation_from
+from mole.scheme.shapes import Array, FloatType, Shape, check_floats, rows_of, unroll
+from mole.scheme.sharing_out import processors
+from mole.scheme.sharing_out import product as shared_product
 from mole.scheme.whitening import SPECTRUM_FLOOR, Whitening
 
 CoreKind = Literal["orthogonal", "whitened", "gaussian"]
@@ -88,7 +91,7 @@ def whitened_core(normal: Array, whitening: Whitening, progress: Progress = no_p
     """
     rotation = orthogonal_core(normal, progress).matrix
     whiten = whitening.matrix.astype(np.float64)
-    matrix = _usable(product(whiten, rotation))
+    matrix = _usable(shared_product(whiten, rotation))
 
     def inverse() -> Array:
         made = rotation.T @ _inverse(whiten)
@@ -184,9 +187,25 @@ class Morphing:
         """A core at work on samples of one shape, in the layout of that name."""
         return cls(Layout.of(layout, input_shape, kappa), core, tile_order)
 
-    def morph(self, batch: Array) -> Array:
-        """Morphed data from plain data, in its dtype; in its shape, too, unless tiles had to be filled."""
-        return self._multiply(self.arranged(filled(check_floats(batch), self.layout)), "matrix")
+    def morph(
+        self,
+        batch: Array,
+        *,
+        out: Array | None = None,
+        product: Product = multiply,
+        threads: int | None = None,
+    ) -> Array:
+        """Morphed data from plain data, in its dtype; in its shape, too, unless tiles had to be filled.
+
+        Args:
+            batch: plain data, (n, *shape) or (n, elements).
+            out: where morphed data goes: an array of its shape, or of rows, in row-major order, and no part
+                of the batch. None for a new one.
+            product: what multiplies the matrices.
+            threads: how many share out a large batch; None for one on each processor.
+        """
+        plain = self.arranged(filled(check_floats(batch), self.layout))
+        return self._multiply(plain, "matrix", out=out, product=product, threads=threads)
 
     def unmorph(self, batch: Array) -> Array:
         """Plain data from morphed data, in the batch's own shape and dtype; what filled tiles is left."""
@@ -204,14 +223,21 @@ class Morphing:
         """Rows `start` to `stop` of M^-1: (stop - start, elements)."""
         return self.layout.inverse_rows(self._cast("inverse", dtype), start, stop)
 
-    def _multiply(self, batch: Array, which: str) -> Array:
-        compute = compute_dtype(check_floats(batch).dtype)
+    def _multiply(
+        self,
+        batch: Array,
+        which: str,
+        *,
+        out: Array | None = None,
+        product: Product = multiply,
+        threads: int | None = None,
+    ) -> Array:
+        matrix = self._cast(which, compute_dtype(check_floats(batch).dtype))
         rows = rows_of(batch, self.layout.input_shape)
-        check_finite(rows)  # one bad element would spread over its block
-        blocks = self.layout.to_blocks(rows).astype(compute, copy=False)
-        with np.errstate(over="ignore", invalid="ignore"):  # `narrow` says it better
-            product = blocks @ self._cast(which, compute)
-        return self.layout.to_rows(narrow(product, batch.dtype)).reshape(batch.shape)
+        made = np.empty(batch.shape, batch.dtype) if out is None else out
+        threads = processors() if threads is None else threads
+        block_product(self.layout, rows, matrix, unroll(made), product=product, threads=threads)
+        return made
 
     def _in_order(self, batch: Array, order: Indices) -> Array:
         rows = rows_of(batch, self.layout.input_shape)
@@ -231,12 +257,16 @@ class Morphing:
         return f"Morphing(input_shape={self.layout.input_shape}, kappa={self.layout.kappa}, secret)"
 
 
-def narrow(values: Array, dtype: FloatType) -> Array:
-    """Values in a dtype that may be smaller, or an error where they do not fit in it."""
+def narrow(values: Array, dtype: FloatType, out: Array | None = None) -> Array:
+    """Values in a dtype that may be smaller, in `out` if it is given; an error where they do not fit."""
     with np.errstate(over="ignore"):
-        narrowed = values.astype(dtype, copy=False)
+        if out is None:
+            narrowed = values.astype(dtype, copy=False)
+        else:
+            narrowed = out
+            np.copyto(narrowed, values, casting="same_kind")
     if not np.isfinite(narrowed).all():
-        raise ShapeError(f"values do not fit in {dtype}: use a larger float type, or smaller values")
+        raise does_not_fit(dtype)
     return narrowed
 
 
