@@ -14,6 +14,7 @@ from PIL import Image
 from command import call
 from mole.exchange.layer_files import load_first_layer
 from mole.quantities import size_text
+from mole.scheme import layer_sizes
 from photos import write_photos
 
 ROOT = Path(__file__).parents[2]
@@ -47,8 +48,9 @@ def place(tmp_path) -> Path:
     return tmp_path
 
 
-def test_the_steps_run_as_printed(place):
+def test_the_steps_run_as_printed(place, monkeypatch):
     pytest.importorskip("transformers", reason="needs Hugging Face's transformers")
+    monkeypatch.setattr(layer_sizes, "_physical_memory", lambda: 16e9)
     recipient = (place / "recipient.txt").read_text()
     said = {}
     for line in "".join(blocks_of("sh")).splitlines():
