@@ -28,8 +28,8 @@ TILE, KAPPA = 4, 16
 
 @pytest.fixture(scope="module")
 def clothes():
-    """The middle 16x16 of Fashion-MNIST: 3,000 private and 3,000 public images."""
-    return tuple(np.ascontiguousarray(images[:, :, 6:22, 6:22]) for images in fashion())
+    """The middle 16x16 of Fashion-MNIST: 1,500 private and 1,500 public images."""
+    return tuple(np.ascontiguousarray(images[:1500, :, 6:22, 6:22]) for images in fashion())
 
 
 def key_for(images: np.ndarray, core: str = "orthogonal", seed: bytes = SEED) -> mole.MorphKey:
@@ -44,8 +44,15 @@ def outsider(private, public, core="orthogonal", **changed) -> OutsiderView:
     )
 
 
-@pytest.mark.parametrize("core", ["orthogonal", "whitened"])
-@pytest.mark.parametrize("attack", [block_statistics, independent_components, moment_matching])
+@pytest.mark.parametrize(
+    ("attack", "core"),
+    [
+        (block_statistics, "orthogonal"),
+        (block_statistics, "whitened"),
+        (independent_components, "whitened"),
+        (moment_matching, "whitened"),
+    ],
+)
 def test_a_stranger_with_similar_images_finds_the_core(clothes, attack, core):
     private, public = clothes
     found = attack.run(outsider(private, public, core), np.random.default_rng(0))
