@@ -106,6 +106,7 @@ def test_one_split_with_labels_is_remarked_upon(place, tmp_path):
     remark = "mole: note: it has one split: whoever trains on it has no other images to test on"
     labelled = ["deliver", "photos", *GIVEN, "--labels", "labels.csv", "--out"]
     assert remark in call(*labelled, tmp_path / "one", cwd=place).stderr
+    assert remark not in call(*labelled, tmp_path / "one", cwd=place).stderr  # it was complete
     draw = np.stack([pixels(number) for number in range(4)])
     answers = np.array([0, 1, 0, 1])
     np.savez(tmp_path / "two.npz", x_train=draw, y_train=answers, x_test=draw, y_test=answers)

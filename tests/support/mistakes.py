@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 import mole
 from command import call, files_in, right
 from deliveries import make_key, make_layer, write_npz
+from light_passphrases import save_lightly
 
 IDENTITY = pyrage.x25519.Identity.generate()
 NETWORK = """
@@ -74,7 +75,7 @@ def make_place(folder: Path) -> Path:
     recipients = [str(IDENTITY.to_public())]
     make_key(0).save(folder / "my.key", recipients=recipients)
     make_key(1).save(folder / "other.key", recipients=recipients)
-    make_key(0).save(folder / "locked.key", "open sesame")
+    save_lightly(make_key(0), folder / "locked.key", "open sesame")
     mole.MorphKey.generate((3, 9, 9)).save(folder / "wide.key", recipients=recipients)
     right("deliver", "data.npz", *LAYER, *MINE, "--out", "delivery", cwd=folder)
     right("deliver", "bare.npz", *LAYER, *MINE, "--out", "unlabelled", cwd=folder)

@@ -41,7 +41,8 @@ def about_training(made: Delivered, *, no_labels: bool, are_kept: bool) -> str |
         are_kept: whether there are labels, which stay because they might tell people.
     """
     if made.has_labels:
-        return NO_TEST if len(made.delivery.manifest.splits) == 1 else None
+        is_new = not made.was_complete  # it was said before
+        return NO_TEST if is_new and len(made.delivery.manifest.splits) == 1 else None
     if no_labels or are_kept:
         return None if no_labels else NO_LABELS
     return NO_LABELS + (GIVE_COLUMN if made.source_kind in TABLES else GIVE_TABLE)
