@@ -152,8 +152,10 @@ class TileKernel(LinearPart):
         found = np.zeros((count, *self._output_tiles, outputs), np.result_type(rows, self.kernel))
         for offset in self.tiles.offsets():
             there, here = self._overlap(offset)
-            weight = _by_tile(self.kernel)[offset]
-            found[(slice(None), *here)] += grid[(slice(None), *there)] @ weight.T
+            weight = np.ascontiguousarray(_by_tile(self.kernel)[offset].T)
+            tiles = grid[(slice(None), *there)]
+            product_of_all = tiles.reshape(-1, self.layout.block) @ weight  # one, where a stack takes many
+            found[(slice(None), *here)] += product_of_all.reshape(*tiles.shape[:-1], outputs)
         return self._depth_to_space(found)
 
     def rows(self, indices: Indices) -> Array:
