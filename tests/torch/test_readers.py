@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import mole
-from chosen_layout import cut
 from deliveries import make_key, make_layer, write_npz
 from mole.errors import ShapeError
 from mole.exchange.delivery import Delivery
@@ -149,7 +148,7 @@ def signals(tmp_path_factory):
     np.savez(place / "d.npz", x_train=rng.random((5, *shape)).astype(np.float32), y_train=range(5))
     weight = rng.normal(size=(4, 1, 3)).astype(np.float32)
     layer = mole.FirstLayer.conv(weight, None, input_shape=shape, padding=1)
-    key = mole.MorphKey.generate(shape, **cut())
+    key = mole.MorphKey.generate(shape)
     mole.deliver(place / "d.npz", layer, key, place / "d", allow_copying_layer=True)
     return place / "d"
 

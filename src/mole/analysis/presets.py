@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mole.analysis.figures import Figure, figures_of
+from mole.analysis.figure import Figure
+from mole.analysis.figures import figures_of
 from mole.analysis.sizes import LayerSizes, Setting
 from mole.analysis.tile_sizes import TileSizes
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from mole.analysis.figures import in_words
+from mole.analysis.figure import in_words
 from mole.errors import MoleError
 from mole.exchange.delivery import Delivery
 from mole.exchange.manifest import NAME as MANIFEST
