@@ -77,7 +77,7 @@ def test_what_print_shows_is_short(setting):
     shown = [repr(one) for one in (setting.layer, setting.test, setting.test.delivery)]
     key = make_key().fingerprint
     layer, data, delivery = shown
-    assert layer == f"AugmentedLayer(1x12x12 -> 16x12x12, float32, 1.3 MB, key {key})"
+    assert layer == f"AugmentedLayer(1x12x12 -> 16x12x12, float32, 829.4 kB, key {key})"
     assert data == f"MorphedDataset({setting.folder!r}, 'test', 200 rows of 1x12x12, key {key})"
     assert delivery == (
         f"Delivery({setting.folder!r}, 200 test + 400 train rows of 1x12x12 as float32, key {key})"
