@@ -80,7 +80,7 @@ def test_what_print_shows_is_short(setting):
     shown = [repr(one) for one in (setting.layer, setting.test, setting.test.delivery)]
     key = make_key().fingerprint
     layer, data, delivery = shown
-    size = "147.5 kB" if tiles_chosen() else "1.3 MB"
+    size = "147.5 kB" if tiles_chosen() else "829.4 kB"
     assert layer == f"AugmentedLayer(1x12x12 -> 16x12x12, float32, {size}, key {key})"
     assert data == f"MorphedDataset({setting.folder!r}, 'test', 200 rows of 1x12x12, key {key})"
     assert delivery == (
