@@ -50,6 +50,7 @@ benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
 	$(BIN)/python benchmarks/augment.py
 	$(BIN)/python benchmarks/morph.py
 	$(BIN)/python benchmarks/inspection.py
+	$(BIN)/python benchmarks/decoding.py
 	$(BIN)/python benchmarks/numerics.py $(if $(IMAGES),--images $(IMAGES))
 	$(BIN)/python benchmarks/attacks.py $(if $(IMAGES),--images $(IMAGES))
 	$(if $(IMAGES),$(BIN)/python benchmarks/moment_matching.py --images $(IMAGES))
