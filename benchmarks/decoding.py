@@ -54,12 +54,7 @@ def measured(side: int, kind: str, count: int) -> dict[str, Any]:
         files = made_up(Path(folder) / "images", side, kind, count)
         for _ in range(ROUNDS):
             limits.append(count / decoded(files))
-            marks: list[float] = []
-            deliver(
-                Path(folder) / "images", layer, key, Path(folder) / "out", dtype="int8", layer_dtype=None,
-                progress=lambda done, total, marks=marks: marks.append(time.perf_counter()),
-            )  # fmt: skip
-            rates.append(count / (marks[-1] - marks[0]))
+            rates.append(count / delivered(Path(folder), layer, key))
             shutil.rmtree(Path(folder) / "out")
     shares = [rate / limit for rate, limit in zip(rates, limits, strict=True)]
     return {
@@ -69,6 +64,16 @@ def measured(side: int, kind: str, count: int) -> dict[str, Any]:
         "share_of_decoding": round(statistics.median(shares), 3),
         "shares_of_each_round": [round(share, 3) for share in shares],
     }
+
+
+def delivered(folder: Path, layer: mole.FirstLayer, key: mole.MorphKey) -> float:
+    """Seconds from the first row of a delivery to the last."""
+    marks: list[float] = []
+    deliver(
+        folder / "images", layer, key, folder / "out", dtype="int8", layer_dtype=None,
+        progress=lambda done, total: marks.append(time.perf_counter()),
+    )  # fmt: skip
+    return marks[-1] - marks[0]
 
 
 def made_up(folder: Path, side: int, kind: str, count: int) -> list[Path]:
