@@ -51,6 +51,7 @@ bench: $(READY)  ## Run the benchmarks, rewrite their JSON and docs/performance.
 	$(BIN)/python benchmarks/augmented_forward.py
 	$(BIN)/python benchmarks/morph.py
 	$(BIN)/python benchmarks/inspection.py
+	$(BIN)/python benchmarks/decoding.py
 	$(BIN)/python benchmarks/numerics.py $(if $(IMAGES),--images $(IMAGES))
 	$(BIN)/python benchmarks/attacks.py $(if $(IMAGES),--images $(IMAGES))
 	$(if $(IMAGES),$(BIN)/python benchmarks/moment_matching.py --images $(IMAGES))

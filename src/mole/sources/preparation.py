@@ -197,7 +197,7 @@ class Preparation:
             return values[..., np.newaxis, :, :]
         if axes == "either":  # an array such as 3x4x4: the layer knows how many channels there are
             axes = "chw" if values.shape[-3] == self.input_shape[0] else "hwc"
-        return values if axes == "chw" else np.moveaxis(values, -1, -3)
+        return values if axes == "chw" else values.transpose(*range(values.ndim - 3), -1, -3, -2)
 
     def _convert(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         self._check_convertible(values.shape, values.dtype)
