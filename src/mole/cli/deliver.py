@@ -178,9 +178,9 @@ def deliver(
             allow_second_layer=allow_second_layer, replace=force, allow_copying_layer=True,
             progress=progress,
         )  # fmt: skip
+    if told := about_training(made, no_labels=no_labels, are_kept=bool(leaving.kept)):
+        note(told, quiet=quiet)
     _tell(made, out, as_json=as_json, quiet=quiet)
-    if remark := about_training(made, no_labels=no_labels, are_kept=bool(leaving.kept)):
-        note(remark, quiet=quiet)
 
 
 def morph(
