@@ -222,10 +222,10 @@ def sizes() -> str:
         wall, memory = f"{row['whole_delivery_s']:.0f}", size_text(row["own_memory_mb"] * 10**6)
         rows.append((row["shape"], f"{row['images']:,}", *cells, wall, memory))
     text = (
-        f"As many pixels in all each time, tiles of {read['tile']}, 8 bits. Limit: a flat cost a megapixel. "
-        "Processor counts from the first row to the last. Wall is of the whole delivery on a busy machine: "
-        "before its rows, the augmented layer is checked on a few images, however many follow. (Since then "
-        "that check makes one product where it made thousands.)"
+        f"As many pixels in all each time, tiles of {read['tile']}, 8 bits. Limit: a flat cost a megapixel."
+        " Processor counts from the first row to the last. Wall is of the whole delivery on a busy machine:"
+        " before its rows, the augmented layer is checked on a few images, however many follow. (Since then"
+        " that check makes one product where it made thousands.)"
     )
     return section("Does it grow with their size?", "scale_sizes", text, rows)
 
