@@ -223,9 +223,9 @@ def sizes() -> str:
         rows.append((row["shape"], f"{row['images']:,}", *cells, wall, memory))
     text = (
         f"As many pixels in all each time, tiles of {read['tile']}, 8 bits. Limit: a flat cost a megapixel."
-        " Processor counts from the first row to the last. Wall is of the whole delivery on a busy machine: "
-        "before its rows, the augmented layer is checked on a few images, however many follow. (Since then "
-        "that check makes one product where it made thousands.)"
+        " Processor counts from the first row to the last. Wall is of the whole delivery on a busy machine:"
+        " before its rows, the augmented layer is checked on a few images, however many follow. (Since then"
+        " that check makes one product where it made thousands.)"
     )
     return section("Does it grow with their size?", "scale_sizes", text, rows)
 
