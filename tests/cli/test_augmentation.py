@@ -10,6 +10,7 @@ import pytest
 import mole
 from command import call, right
 from deliveries import make_layer, write_npz
+from mole.exchange.checkpoint_files import read_facts
 
 IDENTITY = pyrage.x25519.Identity.generate()
 OPENED = ["--layer", "layer.safetensors", "--key", "my.key", "--identity", "identity.txt"]
@@ -105,4 +106,4 @@ def test_training_says_that_it_keeps_features_and_gives_the_same_network(place, 
         "--out", out, cwd=place,
     )  # fmt: skip
     assert out.read_bytes() not in files.values()
-    assert mole.exchange.checkpoint_files.read_facts(out).training["mixup"] == 1
+    assert read_facts(out).training["mixup"] == 1
