@@ -33,7 +33,7 @@ def place(tmp_path_factory) -> Path:
     write_npz(folder / "data.npz", train=8, test=4)
     mole.save(make_layer(), folder / "layer.safetensors")
     (folder / "identity.txt").write_text(f"{IDENTITY}\n")
-    (folder / "networks.py").write_text(NETWORK)
+    (folder / "own_net.py").write_text(NETWORK)
     recipient = str(IDENTITY.to_public())
     right("keygen", "--layer", "layer.safetensors", "--recipient", recipient, "--out", "my.key", cwd=folder)
     done = call("deliver", "data.npz", *OPENED, "--views", 3, cwd=folder)
@@ -93,7 +93,7 @@ def test_training_says_that_it_keeps_features_and_gives_the_same_network(place, 
     ):
         out = tmp_path / f"{len(files)}.safetensors"
         done = call(
-            "train", "delivery", "--network", "networks:small", "--epochs", 2, "--batch-size", 8, *option,
+            "train", "delivery", "--network", "own_net:small", "--epochs", 2, "--batch-size", 8, *option,
             "--out", out, cwd=place,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -102,7 +102,7 @@ def test_training_says_that_it_keeps_features_and_gives_the_same_network(place, 
     assert len(set(files.values())) == 1
     out = tmp_path / "mixed.safetensors"
     call(
-        "train", "delivery", "--network", "networks:small", "--epochs", 2, "--batch-size", 8, "--mixup", 1,
+        "train", "delivery", "--network", "own_net:small", "--epochs", 2, "--batch-size", 8, "--mixup", 1,
         "--out", out, cwd=place,
     )  # fmt: skip
     assert out.read_bytes() not in files.values()

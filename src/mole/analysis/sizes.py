@@ -18,7 +18,7 @@ class LayerSizes:
 
     >>> LayerSizes.conv(input_shape=(3, 32, 32), channels=64, kernel=3, padding=1)
     LayerSizes(input_channels=3, input_elements=3072, output_channels=64,
-               output_positions=1024, kernel_elements=27)
+               output_positions=1024, kernel_elements=27, groups=1)
 
     Attributes:
         input_channels: the paper's alpha.
