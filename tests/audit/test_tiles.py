@@ -19,6 +19,7 @@ from mole.audit.from_delivery import ORDER_KNOWN, subject_of_delivery
 from mole.audit.from_elsewhere import with_other, with_public
 from mole.audit.report import Status
 from mole.audit.run import audit_subject
+from mole.scheme.convolution import features_of
 from mole.sources.opening import open_source
 
 SIDE, ROWS = 14, 330
@@ -89,3 +90,19 @@ def test_shuffled_tiles_are_told_to_the_attackers_and_shown_in_their_places(tmp_
     assert np.allclose(mole.morph(images, key), subject.morphed[: len(images)], atol=1e-5)
     report = audit_subject(subject, attacks=[known_pairs.ATTACK])
     assert report.attacks[0].score.correlation > 0.99
+
+
+def test_a_crop_of_filled_images_has_layers_to_match(tmp_path):
+    """Large images are attacked in part, and no zeros fill the tiles of a part."""
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (12, 1, 97, 97), dtype=np.uint8)
+    np.savez(tmp_path / "d.npz", x_train=images, y_train=np.arange(12) % 2)
+    weight = rng.normal(size=(4, 1, 3, 3)).astype(np.float32)
+    layer = mole.FirstLayer.conv(weight, None, input_shape=(1, 97, 97), padding=1)
+    key = mole.MorphKey.generate(layer.input_shape, tile=8, insecure_seed=bytes(32))
+    delivery = mole.deliver(tmp_path / "d.npz", layer, key, tmp_path / "d").delivery
+    subject = subject_of_delivery(delivery, key=key, layer=layer)
+    assert subject.layer.output_shape == subject.augmented.output_shape
+    features = features_of(subject.layer, subject.truth.plain, channel_order=key.channel_order(4))
+    found = subject.augmented.features(subject.morphed[: len(features)])
+    assert np.allclose(found, features, atol=1e-4)

@@ -128,7 +128,7 @@ def test_every_name_has_a_layout(name):
 
 
 def test_what_cannot_be_cut_is_refused():
-    with pytest.raises(ParameterError, match="layout 'spirals' is unknown: use rows or tiles"):
+    with pytest.raises(ParameterError, match="'spirals' is unknown: use rows, tiles or shuffled"):
         Layout.of("spirals", (1, 8, 8), 4)
     with pytest.raises(ParameterError, match="kappa = 5 does not divide"):
         Layout.of("rows", (1, 8, 8), 5)

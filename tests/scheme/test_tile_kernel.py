@@ -9,6 +9,7 @@ from hypothesis import assume, given
 import mole
 from mole.errors import ParameterError, ShapeError, UnsupportedLayerError
 from mole.scheme.convolution import features_of
+from mole.scheme.geometry import LayerGeometry
 from mole.scheme.layer_matrix import layer_matrix
 from mole.scheme.layer_sizes import augmented_bytes, refuse_too_large
 from mole.scheme.layouts import Layout, TilesLayout
@@ -149,3 +150,23 @@ def test_kappa_and_tiles_exclude_each_other():
 def test_a_core_of_the_wrong_size_names_a_tile_that_fits(shape, tile, words):
     with pytest.raises(ParameterError, match=words):
         mole.MorphKey.generate(shape, tile=tile)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"geometry": LayerGeometry((3, 3), (1, 1), ((1, 10**6), (1, 1)), (1, 1))},
+     {"output_shape": (2, 4, 4)}, {"output_shape": (2, 8, 8, 8)}, {"output_shape": (2, 8)}],
+)  # fmt: skip
+def test_features_that_the_geometry_does_not_give_are_refused(rng, wrong):
+    """A file may claim anything: zeros of a terabyte, or another number of axes."""
+    layer = mole.FirstLayer.conv(rng.normal(size=(2, 1, 3, 3)), None, input_shape=(1, 8, 8), padding=1)
+    made = mole.augment(layer, key_for(layer, 4))
+    with pytest.raises(ShapeError, match=r"does not give|does not lead to"):
+        replace(made, **wrong)
+
+
+def test_a_kernel_that_reaches_too_far_is_refused_before_it_is_built():
+    weight = np.ones((1, 3, 2, 2))
+    far = mole.FirstLayer.conv(weight, None, input_shape=(3, 64, 64), stride=8, dilation=2000, padding=1000)
+    with pytest.raises(UnsupportedLayerError, match="reaches over 2001x2001 positions"):
+        refuse_too_large(far, TilesLayout.of_side((3, 64, 64), 8))

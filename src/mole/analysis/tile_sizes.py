@@ -7,7 +7,8 @@ from mole.scheme.first_layer import FirstLayer
 from mole.scheme.geometry import LayerGeometry
 from mole.scheme.layouts import TilesLayout
 from mole.scheme.shapes import Shape, element_count, shape_text
-from mole.scheme.tile_kernel import TileGeometry, check_tiles
+from mole.scheme.tile_geometry import TileGeometry
+from mole.scheme.tile_kernel import check_tiles
 
 
 @dataclass(frozen=True, kw_only=True)

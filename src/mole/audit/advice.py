@@ -11,7 +11,7 @@ from mole.attacks.linkage import SAME_IMAGE
 from mole.attacks.tools.attack import Attack, Measure
 from mole.audit.report import AttackReport
 from mole.audit.subject import Subject
-from mole.scheme.layouts import TilesLayout
+from mole.scheme.layouts import TILED
 
 ENOUGH_CHANNELS = 16
 ALL_DONE = (
@@ -46,7 +46,7 @@ def taken_by(subject: Subject, attacks: Sequence[AttackReport] = ()) -> frozense
         Measure.NO_DUPLICATES: any(one.facts.get(SAME_IMAGE) == 0 for one in attacks),
         Measure.NO_LABELS: subject.labels is None,
         Measure.SEALED: subject.sealed,
-        Measure.TILES: subject.layout == TilesLayout.name,
+        Measure.TILES: subject.layout in TILED,
     }
     return frozenset(measure for measure, is_taken in shown.items() if is_taken)
 

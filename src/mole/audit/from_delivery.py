@@ -22,7 +22,7 @@ from mole.provider.row_numbers import RowNumbers
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.filling import filled, filled_layer
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.layouts import Layout, TilesLayout
+from mole.scheme.layouts import TILED, Layout, TilesLayout
 from mole.scheme.shapes import Array, Shape, block_size, element_count, shape_text, unroll
 from mole.sources.preparation import Preparation
 from mole.sources.source import Source
@@ -131,6 +131,7 @@ def subject_of_delivery(
             f"{key.fingerprint}: use that key"
         )
     layer, doubted = _own(layer, manifest)
+    own = layer
     if layer is not None:
         layer = filled_layer(layer, manifest.input_shape)
     foreign = doubted if key is not None else [*doubted, NO_KEY]
@@ -150,18 +151,20 @@ def subject_of_delivery(
         core=None if key is None else key.core,
         sealed=delivery.is_sealed,
     )
-    return subject if delivered.crop is None else _cropped(subject, delivered, delivered.crop, key)
+    if delivered.crop is None:
+        return subject
+    part = None if own is None else delivered.crop.of_layer(own)  # no zeros fill the tiles of a crop
+    return replace(_cropped(subject, delivered, delivered.crop, key), layer=part)
 
 
 def _cropped(subject: Subject, delivered: Delivered, crop: Crop, key: MorphKey | None) -> Subject:
-    """A subject whose samples are crops, with layers to match, and beside it one with whole samples."""
+    """A subject whose samples are crops, with an augmented layer to match, beside one of whole samples."""
     truth = None
     if key is not None and subject.truth is not None:
         truth = replace(subject.truth, plain=key.morphing.unmorph(delivered.first))
     whole = replace(subject, morphed=delivered.first, kappa=crop.whole.kappa, labels=None, truth=truth)
     return replace(
         subject,
-        layer=None if subject.layer is None else crop.of_layer(subject.layer),
         augmented=None if subject.augmented is None else crop.of_augmented(subject.augmented),
         further=delivered.further,
         crop=crop,
@@ -254,7 +257,7 @@ def _facts(delivered: Delivered, key: MorphKey | None) -> dict[str, Any]:
 
 def blocks_told(layout: str, input_shape: Shape, kappa: int, crop: Crop | None) -> dict[str, Any]:
     """How samples are cut, for the page; and which part of them was attacked, where that is not all."""
-    if layout != TilesLayout.name:
+    if layout not in TILED:
         return {"kappa": kappa}
     side = TilesLayout(input_shape, kappa).tile
     tiles = {"tiles": f"of side {side}, {kappa:,} in each image, all morphed by one core"}

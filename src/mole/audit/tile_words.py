@@ -10,7 +10,7 @@ from mole.attacks.tools.attack import Attacker
 from mole.audit.report import AttackReport
 from mole.audit.subject import Subject
 from mole.audit.wording import share
-from mole.scheme.layouts import Layout, TilesLayout
+from mole.scheme.layouts import TILED, Layout
 
 FROM_THE_EYE = (
     "Tiles hide images from the eye only: one core of side {side:,} morphs all {tiles:,} tiles of every "
@@ -42,7 +42,7 @@ SEAL, SEALED = "Seal such a delivery", "Keep such a delivery sealed"
 def remarks_on(subject: Subject, attacks: Sequence[AttackReport]) -> tuple[str, ...]:
     """What tiles mean for a subject that has them, from what attacks on it found; nothing for others."""
     whole = subject.uncut
-    if whole.layout != TilesLayout.name:
+    if whole.layout not in TILED:
         return ()
     layout = Layout.of(whole.layout, whole.input_shape, whole.kappa)
     rows = subject.rows or len(subject.morphed)

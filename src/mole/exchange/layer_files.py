@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mole.errors import LayerFileError, MoleError, ShapeError
+from mole.limits import MAX_STEP
 from mole.quantities import joined
 from mole.scheme.augmented import STORED_DTYPES, AugmentedLayer
 from mole.scheme.first_layer import MAX_SPATIAL_AXES, FirstLayer, Padding
@@ -226,6 +227,8 @@ def read_geometry(fields: Fields) -> LayerGeometry:
         len(lengths) != 1
         or len(kernel) > MAX_SPATIAL_AXES
         or min((*kernel, *stride, *dilation), default=1) < 1
+        or max((*kernel, *stride, *dilation, *sum(padding, ())), default=1) > MAX_STEP
+        or min(sum(padding, ()), default=0) < 0
     ):
         raise FormatError("its geometry is not that of a layer")
     return LayerGeometry(kernel, stride, padding, dilation, fields.whole("groups", least=1))

@@ -108,7 +108,10 @@ class AugmentedLayer:
         if isinstance(layout, TilesLayout):
             if self.geometry is None:
                 raise ShapeError("an augmented layer for tiles has to say its kernel and stride")
-            return TileKernel(self.weight, layout, self.geometry, self.output_shape)
+            part = TileKernel(self.weight, layout, self.geometry, self.output_shape)
+            if self.geometry.output_grid(self.network_shape[1:]) != self.output_shape[1:]:
+                raise ShapeError(f"a layer of this kernel and padding does not give {self.output_shape}")
+            return part
         if self.mixing is not None:
             return FactoredMatrix(self.weight, self.mixing, self.input_shape, self.output_shape)
         return DenseMatrix(self.weight, self.input_shape, self.output_shape)
@@ -175,4 +178,5 @@ class AugmentedLayer:
             input_shape=input_shape,
             output_shape=(self.output_shape[0], *geometry.output_grid(input_shape[1:])),
             kappa=TilesLayout.of_side(input_shape, tiles.tile).kappa,
+            plain_shape=None,
         )

@@ -12,7 +12,8 @@ from mole.scheme.first_layer import FirstLayer
 from mole.scheme.geometry import LayerGeometry
 from mole.scheme.layouts import Layout, TilesLayout, tile_sides
 from mole.scheme.shapes import element_count, shape_text
-from mole.scheme.tile_kernel import TileGeometry, check_tiles
+from mole.scheme.tile_geometry import TileGeometry
+from mole.scheme.tile_kernel import check_tiles
 
 USUAL_TILES = (8, 16, 4)  # what is proposed, if it fits
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import ParameterError, ShapeError
+from mole.foreign_text import shown
 from mole.quantities import joined
 from mole.scheme.shapes import Array, Shape, block_size, divisors, element_count, rows_of, shape_text
 
@@ -58,7 +59,7 @@ class Layout(ABC):
         for kind in (RowsLayout, TilesLayout, ShuffledTilesLayout):
             if kind.name == name:
                 return kind(input_shape, kappa)
-        raise ParameterError(f"layout {name!r} is unknown: use {' or '.join(LAYOUTS)}")
+        raise ParameterError(f"layout '{shown(name)}' is unknown: use {joined([*LAYOUTS], 'or')}")
 
     def __post_init__(self) -> None:
         block_size(self.input_shape, self.kappa)
@@ -261,6 +262,9 @@ class ShuffledTilesLayout(TilesLayout):
 def _filled(out: Array, values: Array) -> Array:
     np.copyto(out, values.reshape(out.shape), casting="same_kind")
     return out
+
+
+TILED = (TilesLayout.name, ShuffledTilesLayout.name)
 
 
 def tile_sides(input_shape: Shape) -> tuple[int, ...]:

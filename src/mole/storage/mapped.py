@@ -23,6 +23,7 @@ from mole.storage.typed_json import Fields, FormatError
 Array = npt.NDArray[Any]
 MAPPED_FROM_BYTES = 16 << 20  # smaller files are read: a page of theirs more or less does not matter
 METADATA = "__metadata__"
+MAX_AXES = 8  # of a tensor: the product of a million sides would take long
 # Number types of safetensors, in the order in which the package of that name lays tensors out.
 NUMBER_TYPES = {
     "U64": "<u8", "I64": "<i8", "F64": "<f8", "F32": "<f4", "U32": "<u4", "I32": "<i4", "F16": "<f2",
@@ -75,7 +76,7 @@ def tensors_in(content: FileMapping | bytearray, header: Fields, start: int) -> 
     for name in sorted(places, key=places.__getitem__):
         low, high = places[name]
         shape, number = entries[name].wholes("shape"), NUMBER_TYPES.get(entries[name].text("dtype"))
-        if number is None or min(shape, default=0) < 0 or start + low != end:
+        if number is None or len(shape) > MAX_AXES or min(shape, default=0) < 0 or start + low != end:
             raise FormatError(f"its tensor '{name[:40]}' is not where it should be")
         count = math.prod(shape)
         if high - low != count * np.dtype(number).itemsize or start + high > len(content):

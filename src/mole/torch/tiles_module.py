@@ -23,7 +23,8 @@ from torch.nn import functional
 from mole.errors import ShapeError
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import Padding
-from mole.scheme.tile_kernel import TileGeometry, TileKernel
+from mole.scheme.tile_geometry import TileGeometry
+from mole.scheme.tile_kernel import TileKernel
 from mole.torch.module import AugmentedModule
 
 
