@@ -146,7 +146,8 @@ def networks() -> str:
         times = (f"**{row['times_plain']:.2f}**", spread, str(row["rounds"]))
         milliseconds = (f"{row[f'{name}_ms_a_sample']:.1f}" for name in ("augmented", "plain"))
         sizes = (size_text(row[name]) for name in ("layer_bytes", "plain_layer_bytes"))
-        rows.append((row["network"], row["what"], row["blocks"], *milliseconds, *times, *sizes))
+        blocks = "rows, one matrix" if row["blocks"] == "rows" else row["blocks"]  # not in two factors
+        rows.append((row["network"], row["what"], blocks, *milliseconds, *times, *sizes))
     text = (
         "Processor, a sample, medians of some rounds in which both take turns. A training"
         " step is forward, backward and SGD; the augmented layer is frozen, which saves its gradient."
