@@ -12,6 +12,7 @@ from mole.torch import attach, export_first_layer, load_checkpoint, save_checkpo
 from mole.torch.macs import count_macs
 from mole.torch.networks import build_network
 from mole.torch.tiles_module import TilesModule
+from processors import needs_16_bits
 
 LAYERS = {
     "ResNet's stem": (lambda: nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False), (3, 224, 224), 8),
@@ -34,20 +35,28 @@ def error(features: torch.Tensor, expected: torch.Tensor) -> float:
     return float((features - expected).norm() / expected.norm())
 
 
+class Both:
+    """A layer on images, and its augmented one on the same images morphed."""
+
+    def __init__(self, rng: np.random.Generator, make, shape: tuple[int, ...], tile: int) -> None:
+        torch.manual_seed(0)
+        self.layer = make()
+        self.module, key = attached(self.layer, shape, tile)
+        self.images = rng.normal(size=(2, *shape)).astype(np.float32)
+        self.morphed = torch.from_numpy(mole.morph(self.images, key))
+        with torch.no_grad():
+            plain = self.layer(torch.from_numpy(self.images))
+        self.expected = plain[:, key.channel_order(self.layer.out_channels)]
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_features_are_those_of_torchs_own_layer(rng, name):
+    both = Both(rng, *LAYERS[name])
+    assert error(both.module(both.morphed), both.expected) <= 1e-5
     make, shape, tile = LAYERS[name]
-    torch.manual_seed(0)
-    layer = make()
-    module, key = attached(layer, shape, tile)
-    images = rng.normal(size=(2, *shape)).astype(np.float32)
-    morphed = torch.from_numpy(mole.morph(images, key))
-    with torch.no_grad():
-        expected = layer(torch.from_numpy(images))[:, key.channel_order(layer.out_channels)]
-        assert error(module(morphed), expected) <= 1e-5
-        _, other = attached(make(), shape, tile)
-        wrong = torch.from_numpy(mole.morph(images, other))
-        assert error(module(wrong), expected) > 0.5
+    _, other = attached(make(), shape, tile)
+    wrong = torch.from_numpy(mole.morph(both.images, other))
+    assert error(both.module(wrong), both.expected) > 0.5
 
 
 ODD = {
@@ -61,18 +70,18 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_features_in_parts_are_the_whole_of_them(rng, name):
-    make, shape, tile = ODD[name]
-    torch.manual_seed(0)
-    layer = make()
-    module, key = attached(layer, shape, tile)
-    images = rng.normal(size=(2, *shape)).astype(np.float32)
-    morphed = torch.from_numpy(mole.morph(images, key))
-    with torch.no_grad():
-        expected = layer(torch.from_numpy(images))[:, key.channel_order(layer.out_channels)]
-        assert error(module(morphed), expected) <= 1e-5
-        assert module(morphed).is_contiguous()
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            assert module(morphed).dtype == layer(torch.from_numpy(images)).dtype == torch.bfloat16
+    both = Both(rng, *ODD[name])
+    features = both.module(both.morphed)
+    assert error(features, both.expected) <= 1e-5
+    assert features.is_contiguous()
+
+
+@needs_16_bits
+@pytest.mark.parametrize("name", ODD)
+def test_autocast_gives_what_it_gives_a_convolution(rng, name):
+    both = Both(rng, *ODD[name])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert both.module(both.morphed).dtype == both.layer(torch.from_numpy(both.images)).dtype
 
 
 def test_zeros_of_the_kernel_are_not_multiplied():
