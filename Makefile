@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint format test explore fuzz check docs pictures benchmark analysis clean
+.PHONY: help setup demo lint format test explore fuzz check docs pictures bench analysis clean
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,10 +46,12 @@ fuzz: $(READY)  ## Damage files of every kind and read them: make fuzz CASES=200
 
 check: lint test  ## Everything CI checks
 
-benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
+bench: $(READY)  ## Run the benchmarks, rewrite their JSON and docs/performance.md
 	$(BIN)/python benchmarks/augment.py
+	$(BIN)/python benchmarks/augmented_forward.py
 	$(BIN)/python benchmarks/morph.py
 	$(BIN)/python benchmarks/inspection.py
+	$(BIN)/python benchmarks/decoding.py
 	$(BIN)/python benchmarks/numerics.py $(if $(IMAGES),--images $(IMAGES))
 	$(BIN)/python benchmarks/attacks.py $(if $(IMAGES),--images $(IMAGES))
 	$(if $(IMAGES),$(BIN)/python benchmarks/moment_matching.py --images $(IMAGES))
@@ -57,14 +59,23 @@ benchmark: $(READY)  ## Run the benchmarks and rewrite their JSON
 	$(if $(WEIGHTS),$(BIN)/python benchmarks/copying.py --weights $(WEIGHTS))
 	$(BIN)/python benchmarks/ica.py $(if $(IMAGES),--images $(IMAGES))
 	$(BIN)/python benchmarks/few_images.py
+	$(BIN)/python benchmarks/frozen_layer.py
+	$(BIN)/python benchmarks/augmentations.py
 	$(BIN)/python benchmarks/open_key.py $(if $(BEFORE),--before $(BEFORE))
 	$(BIN)/python benchmarks/deliver.py $(if $(IMAGES),--images $(IMAGES))
+	$(if $(PHOTOS),$(BIN)/python benchmarks/large_images.py --data $(PHOTOS))
+	$(if $(SMALL_PHOTOS),$(BIN)/python benchmarks/tiles_training.py --data $(SMALL_PHOTOS))
 	rm -rf mole-demo
 	$(BIN)/mole demo --out mole-demo --json > benchmarks/results/demo.json
+	$(BIN)/python benchmarks/networks.py
+	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/scale.py $(if $(MOST),--most $(MOST))
+	$(BIN)/python tools/performance.py
 
 analysis: $(READY)  ## Rewrite the figures of docs/analysis.md
 	$(BIN)/mole analyse --preset cifar-vgg16 --json > docs/results/analysis-cifar-vgg16.json
 	$(BIN)/mole analyse --preset imagenet-resnet152 --json > docs/results/analysis-imagenet-resnet152.json
+	$(BIN)/mole analyse --preset imagenet-resnet152 --tile 8 --json > docs/results/analysis-tiles.json
 
 docs: $(READY)  ## Build the API reference from docstrings, into site/
 	rm -rf site

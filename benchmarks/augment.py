@@ -3,7 +3,7 @@
 The paper multiplies M^-1 by the dense matrix C. Here C is given, and so is M^-1: both sides are timed from
 there, in one process, and both allocate their result. A plain torch convolution of M^-1 is measured for
 comparison, and copying the result once as the limit that memory sets. Peak memory is that of a process of
-its own, and includes making the key.
+its own, and includes making the key. `augmented_forward.py` has the layer in two factors.
 """
 
 import subprocess
@@ -72,7 +72,7 @@ def main() -> None:
     dense = layer_matrix(layer)
     source = np.ones((inverse.shape[0], dense.shape[1]), np.float32)
     summaries = {
-        "augment": timed(lambda: mole.augment(layer, key)),
+        "augment": timed(lambda: mole.augment(layer, key, form="dense")),
         "paper_dense_product": timed(lambda: inverse @ dense),
         "copy_of_the_result": timed(source.copy),
         "torch_convolution": timed(lambda: torch_convolution(inverse, layer)),

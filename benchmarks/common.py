@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+import mole
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -40,6 +42,7 @@ def _processor() -> str:
 def write_result(name: str, result: dict[str, Any]) -> None:
     """Write a result as JSON beside the benchmark, and print it."""
     RESULTS.mkdir(exist_ok=True)
-    text = json.dumps({"benchmark": name, "machine": machine(), **result}, indent=2)
+    head = {"benchmark": name, "version": mole.__version__, "machine": machine()}
+    text = json.dumps({**head, **result}, indent=2)
     (RESULTS / f"{name}.json").write_text(text + "\n")
     print(text)

@@ -3,13 +3,16 @@
 Give --images FILE.npz with CIFAR-10 (x_train, y_train, x_test, y_test); otherwise it makes up as many
 images. The rate counts from the first row to the last: reading, normalising, multiplying, encoding and
 writing shards. Making the key is told apart. Each setting runs in a process of its own, whose peak memory
-is reported, several times; the product is measured before and after each, and medians are told. Ray's time
-counts from its start to the last shard: on one machine, where it can only cost. A sealed delivery is made
-right after an open one, round by round, and told as a share of its rate.
+is reported, several times; the product is measured before and after each, and medians are told. On a busy
+machine the clock says little, so processor time is told as well: what products of one thread take of it.
+Ray's time counts from its start to the last shard, and also without the start: from the first shards of all
+workers to the last. On one machine it can only cost. A sealed delivery is made right after an open one,
+round by round, and told as a share of its rate.
 """
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -21,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import pyrage
+from threadpoolctl import threadpool_limits
 
 import mole
 from common import write_result
@@ -31,6 +35,7 @@ from vgg import INPUT_SHAPE, vgg_layer
 ROUNDS = 3
 PRODUCTS = 5
 BATCH = 4096
+PIECE = 1365  # images, as a delivery multiplies them
 SETTINGS = (("local", "float32"), ("local", "int8"), ("ray", "float32"))
 RECIPIENT = str(pyrage.x25519.Identity.generate().to_public())
 
@@ -53,8 +58,9 @@ def main() -> None:
             command = [sys.executable, __file__, "--images", str(path), "--one", engine, dtype]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             results[dtype if engine == "local" else engine] = json.loads(done.stdout)
-    ray, local = (results[name]["images_per_s"] for name in ("ray", "float32"))
-    results["ray"]["share_of_local_rate"] = round(ray / local, 3)
+    local, ray = results["float32"]["images_per_s"], results["ray"]
+    ray["share_of_local_rate"] = round(ray["images_per_s"] / local, 3)
+    ray["share_of_local_rate_without_start"] = round(ray["images_per_s_without_start"] / local, 3)
     source = arguments.images.stem if arguments.images else "made up"
     if arguments.rows:
         print(json.dumps(results, indent=1))
@@ -85,6 +91,19 @@ def bare_rate(key: mole.MorphKey) -> float:
     return BATCH / float(np.median(times[1:]))
 
 
+def product_seconds(key: mole.MorphKey) -> float:
+    """Processor seconds that one thread takes to multiply one image."""
+    core = key.morphing.core.matrix.astype(np.float32)
+    rows = np.random.default_rng(0).normal(size=(PIECE, len(core))).astype(np.float32)
+    out, times = np.empty_like(rows), []
+    with threadpool_limits(1):
+        for _ in range(PRODUCTS + 1):
+            start = time.process_time()
+            np.matmul(rows, core, out=out)
+            times.append(time.process_time() - start)
+    return float(np.median(times[1:])) / PIECE
+
+
 def measure(path: Path, engine: EngineName, dtype: Dtype, folder: Path) -> dict[str, Any]:
     """Several deliveries with everything that was measured on the way."""
     start = time.perf_counter()
@@ -110,6 +129,11 @@ def measure(path: Path, engine: EngineName, dtype: Dtype, folder: Path) -> dict[
         "bare_product_images_per_s": round(figures["bare"]),
         "share_of_bare_product": round(figures["share"], 3),
         "shares_of_each_round": [round(measured["share"], 3) for measured in rounds],
+        **(
+            {"images_per_s_without_start": round(figures["rate_without_start"])}
+            if engine == "ray"
+            else {"product_share_of_processor_time": round(figures["processor_share"], 3)}
+        ),
         "data_bytes_over_plain_8_bit_bytes": round(figures["bytes"], 4),
         "peak_memory_gb": round(peak / 1e9, 2),
         **(sealing(shares, whole) if shares else {}),
@@ -137,23 +161,26 @@ def deliver_once(
     recipients: Sequence[str] = (),
 ) -> dict[str, float]:
     """One delivery between two measurements of the bare product."""
-    before = bare_rate(key)
-    marks: list[float] = []
+    before, before_seconds = bare_rate(key), product_seconds(key)
+    marks: list[tuple[float, float, int]] = []
     start = time.perf_counter()
     delivered = deliver(
         path, vgg_layer(), key, out, dtype=dtype, engine=engine, recipients=recipients,
-        progress=lambda done, total: marks.append(time.perf_counter()),
+        progress=lambda done, total: marks.append((time.perf_counter(), time.process_time(), done)),
     )  # fmt: skip
     seconds = time.perf_counter() - start
-    bare = (before + bare_rate(key)) / 2
+    bare, product = (before + bare_rate(key)) / 2, (before_seconds + product_seconds(key)) / 2
     manifest = delivered.delivery.manifest
     rows = manifest.rows
-    rate = rows / (marks[-1] - marks[0])
+    rate = rows / (marks[-1][0] - marks[0][0])
+    processor_share = rows * product / (marks[-1][1] - marks[0][1])
+    warm = marks[min(os.cpu_count() or 1, len(marks) - 2)]  # every worker has made a shard
+    rate_without_start = (rows - warm[2]) / (marks[-1][0] - warm[0])
     data_bytes = manifest.data_bytes / (rows * 3072)
     shutil.rmtree(out)
     return {
         "rows": rows, "rate": rate, "bare": bare, "share": rate / bare, "bytes": data_bytes,
-        "seconds": seconds,
+        "seconds": seconds, "processor_share": processor_share, "rate_without_start": rate_without_start,
     }  # fmt: skip
 
 

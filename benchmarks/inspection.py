@@ -18,6 +18,7 @@ from PIL import Image
 from common import summary, write_result
 from mole.sources.inspection import Inspection, inspect
 from mole.sources.opening import open_source
+from mole.sources.plain_samples import read_many
 from mole.sources.preparation import Preparation
 from mole.sources.source import Source
 
@@ -81,7 +82,7 @@ def _timed(times: dict[str, list[float]], name: str, work: Callable[[], Any]) ->
 
 def _decode(source: Source, preparation: Preparation) -> None:
     for split in source.splits.values():
-        preparation.read_many(split, range(len(split)), skip_bad=True)
+        read_many(preparation, split, range(len(split)), skip_bad=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ def vgg_layer(seed: int = 0) -> mole.FirstLayer:
 
 def report_memory_of_augmenting() -> None:
     """Make a key, build the layer, and print the bytes of the result and the peak of this process."""
-    augmented = mole.augment(vgg_layer(), mole.MorphKey.generate(INPUT_SHAPE))
+    augmented = mole.augment(vgg_layer(), mole.MorphKey.generate(INPUT_SHAPE), form="dense")
     status = Path("/proc/self/status").read_text().splitlines()
     peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
     print(augmented.nbytes, peak)

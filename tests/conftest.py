@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from chosen_layout import add_option, choose
 from processors import prepare
 
 # The same examples in every run: a run must not be red by luck. `make explore` looks for new ones.
 settings.register_profile(
     "mole",
-    max_examples=100,
+    max_examples=60,
     derandomize=True,
     database=None,
     deadline=None,
@@ -57,7 +58,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=place)  # what takes equally long keeps its order
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_option(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    choose(config)
     prepare(config)
     # No test, and no process that a test starts, remembers keys in the user's own folder.
     folder = tempfile.mkdtemp(prefix="mole-state-")

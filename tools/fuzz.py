@@ -29,7 +29,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from fuzz_targets import SAME_FILES, TARGETS, make_files
+from fuzz_files import make_files
+from fuzz_targets import FOLDERS, SAME_FILES, TARGETS
 from mole.errors import MoleError
 
 MEMORY = 2 << 30  # bytes over what a worker has when it begins
@@ -199,7 +200,7 @@ def main() -> int:
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mole-fuzz-") as folder:
         good, scratch = Path(folder) / "good", Path(folder) / "scratch"
-        make_files(good)
+        make_files(good, FOLDERS)
         scratch.mkdir()
         read_good(good, scratch)
         if arguments.replay and len(cases) == 1:

@@ -1,6 +1,6 @@
 """What the augmented layer of a convolution weighs, as the README's table: `python tools/layer_sizes.py`.
 
-A float32 number for each input element and each output element; float16 takes half.
+In float32, in two factors where these have fewer numbers than the matrix; float16 takes half.
 """
 
 from mole.analysis.sizes import LayerSizes
@@ -16,10 +16,10 @@ def layer_bytes(shape: Shape, channels: int, stride: int) -> int:
     """Bytes of the augmented layer of a 3x3 convolution with padding 1.
 
     >>> layer_bytes((3, 32, 32), 64, 1)
-    805306368
+    346816512
     """
     sizes = LayerSizes.conv(input_shape=shape, channels=channels, kernel=3, stride=stride, padding=1)
-    return BYTES_PER_NUMBER * sizes.input_elements * sizes.output_channels * sizes.output_positions
+    return BYTES_PER_NUMBER * sizes.stored_numbers
 
 
 def table() -> str:

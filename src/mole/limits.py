@@ -26,6 +26,9 @@ MAX_CLASSES = 1 << 20
 # Samples of a split: their secret order is made in memory, and takes two gigabytes then.
 MAX_SAMPLES = 1 << 28
 
+# Views of a sample: it can be shifted by four pixels either way along two axes, and mirrored.
+MAX_VIEWS = 2 * 9 * 9
+
 # JSON from outside: objects in memory are some twenty times as large. A manifest of 200,000 files fits.
 MAX_JSON_BYTES = 1 << 25
 

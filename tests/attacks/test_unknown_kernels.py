@@ -100,24 +100,28 @@ def test_random_layers(seed, colours, spare):
     assert explained(delivery, find_kernels(delivery.stolen, rng).weight) > 0.999
 
 
-class TestItDeclines:
-    def refuse(self, layer, match):
-        rng = np.random.default_rng(0)
-        with pytest.raises(NotApplicableError, match=match):
-            run(Delivery(layer, rng.normal(size=(2, *layer.input_shape))).stolen, rng)
+def with_empty_edges(rng) -> mole.FirstLayer:
+    weight = np.zeros((16, 1, 3, 3))
+    weight[:, :, 1, 1] = rng.normal(size=(16, 1))
+    return mole.FirstLayer.conv(weight, None, input_shape=(1, 16, 16), padding=1)
 
-    def test_strides(self, rng):
-        self.refuse(random_conv(rng, 32, (1, 16, 16), stride=2), "stride of 2x2")
 
-    def test_linear(self, rng):
-        linear = mole.FirstLayer.linear(rng.normal(size=(64, 36)), None, input_shape=(1, 6, 6))
-        self.refuse(linear, "no kernel that moves")
+def linear(rng) -> mole.FirstLayer:
+    return mole.FirstLayer.linear(rng.normal(size=(64, 36)), None, input_shape=(1, 6, 6))
 
-    def test_too_few_channels(self, rng):
-        self.refuse(random_conv(rng, 3, (3, 16, 16), padding=1), "too few channels")
 
-    def test_kernels_with_zeros_at_their_edges(self, rng):
-        weight = np.zeros((16, 1, 3, 3))
-        weight[:, :, 1, 1] = rng.normal(size=(16, 1))
-        layer = mole.FirstLayer.conv(weight, None, input_shape=(1, 16, 16), padding=1)
-        self.refuse(layer, "zeros at their edges")
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda rng: random_conv(rng, 32, (1, 16, 16), stride=2), "stride of 2x2"),
+        (linear, "no kernel that moves"),
+        (lambda rng: random_conv(rng, 3, (3, 16, 16), padding=1), "too few channels"),
+        (with_empty_edges, "zeros at their edges"),
+    ],
+    ids=["strides", "linear", "too few channels", "kernels with zeros at their edges"],
+)
+def test_layers_that_it_declines(rng, make, reason):
+    layer = make(rng)
+    view = Delivery(layer, rng.normal(size=(2, *layer.input_shape))).stolen
+    with pytest.raises(NotApplicableError, match=reason):
+        run(view, rng)

@@ -189,6 +189,8 @@ def test_another_layer_or_none_is_said(clothes):
     report = by_algebra(clothes, layer=replace(layer, weight=layer.weight + 1))
     assert "is not the one this delivery was made for" in report.warnings[0]
     assert report.attacks[0].status == Status.NOT_TRIED
+    assert "Another first layer than the delivery's was given: give that one" in report.attacks[0].words
+    assert "first layer than the delivery's was given" in report.verdicts[2].sentence
     report = by_algebra(clothes, layer=None)
     assert "first layer was not given: give it" in report.attacks[0].words
     assert report.costs == ()

@@ -173,6 +173,31 @@ def test_the_receiver_comes_first_and_then_the_most_alarming(report):
     ]  # fmt: skip
 
 
+def test_attacks_stand_by_how_far_they_came_whatever_order_they_ran_in(report):
+    titles = ["Linking similar images", "Matching principal components", "Independent components"]
+    for attacks in (report.attacks, report.attacks[::-1]):
+        text = render(replace(report, attacks=attacks))
+        places = [text.rindex(title) for title in titles]  # the last was not tried
+        assert places == sorted(places)
+
+
+def test_of_two_that_came_as_far_the_one_that_told_more_images_apart_comes_first(report):
+    first = next(found for found in report.attacks if found.attack.name == "pca")
+
+    def with_score(name: str, **score):
+        attack = replace(first.attack, name=name)
+        return replace(first, attack=attack, score=replace(first.score, **score))
+
+    found = [
+        with_score("fewer", reidentified=0.25, correlation=0.9),
+        with_score("more", reidentified=0.5, correlation=0.1),
+        with_score("as few and closer", reidentified=0.25, correlation=0.95),
+    ]
+    for attacks in itertools.permutations(found):
+        (group,) = groups(replace(report, verdicts=(), attacks=attacks))
+        assert [one.attack.name for one in group.tried] == ["more", "as few and closer", "fewer"]
+
+
 def test_the_strongest_attack_is_open_and_explanations_stand_once(report, plots):
     text = render(report, plots)
     is_open = re.findall(r'<details class="whole"( open)?>.*?<h3[^>]*>([^<]*)</h3>', text, flags=re.DOTALL)

@@ -48,7 +48,7 @@ def test_json_keeps_the_order_and_the_words_of_its_format():
     told = json.loads(to_json(made_up_report()))
     assert list(told) == [
         "format", "version", "mole_version", "title", "date", "by", "receiver", "headline", "delivery",
-        "subject", "warnings", "verdicts", "attacks", "plots", "costs",
+        "subject", "warnings", "verdicts", "remarks", "attacks", "plots", "costs",
     ]  # fmt: skip
     assert list(told["verdicts"][0]) == ["attacker", "who", "level", "fully_tested", "sentence", "advice"]
     assert list(told["attacks"][0]) == [

@@ -17,6 +17,7 @@ from mole.analysis import PRESETS, Figure, LayerSizes, Setting, figures_of
 
 ROOT = Path(__file__).parents[2]
 VERSIONS = ("published", "by_formula", "counted")
+STEM = ["--shape", "3x224x224", "--channels", 64, "--kernel", 7, "--stride", 2, "--padding", 3]
 CIFAR = ["--shape", "3x32x32", "--channels", "64", "--kernel", "3", "--padding", "1"]
 
 NETWORK = """
@@ -61,7 +62,7 @@ def columns(line: str) -> list[str]:
 
 def test_a_table_of_the_papers_setting(place):
     done = run("--preset", "cifar-vgg16", cwd=place)
-    assert (done.returncode, done.stderr) == (0, "The augmented layer takes 805.3 MB in 32 bits.\n")
+    assert (done.returncode, done.stderr) == (0, "The augmented layer takes 346.8 MB in 32 bits.\n")
     heading, *rows = map(columns, done.stdout.splitlines())
     assert heading == ["what", "as published", "by its formula", "as counted", "remark"]
     shown = {row[0]: row[1:4] for row in rows}
@@ -219,3 +220,64 @@ def test_the_documents_networks_are_the_presets():
     assert f"--network-macs {vgg}" in words
     shown = {figure.name: figure.words("by_formula") for figure in PRESETS["imagenet-resnet152"].figures()}
     assert f"of ImageNet-1k the same formula gives {shown['data share']}" in words
+
+
+def test_tiles_are_counted(place):
+    """By hand: a kernel of 3x3 tiles from q = 3 x 8^2 values to 64 x 4^2 features, on 28x28 tiles."""
+    done = run(*STEM, "--tile", 8, "--json", "--quiet", cwd=place)
+    found = figures(done)
+    elements = 192 * 1024 * 9
+    assert found["core side"]["counted"] == 192
+    assert found["pairs"]["counted"] == 1
+    assert found["layer elements"]["counted"] == found["reversing equations"]["counted"] == elements
+    assert found["developer macs"]["counted"] == elements * 28**2 - 64 * 112**2 * 147
+    assert found["provider macs"]["counted"] == 784 * 192**2
+    assert json.loads(done.stdout)["setting"]["tiles"]["tiles"] == 784
+
+
+def test_tiles_of_a_file_are_counted_like_tiles_of_sizes(place):
+    file = run("--layer", "first-layer.safetensors", "--tile", 3, "--json", "--quiet", cwd=place)
+    sizes = run("--shape", "1x6x6", "--channels", 2, "--tile", 3, "--json", "--quiet", cwd=place)
+    assert json.loads(file.stdout) == json.loads(sizes.stdout)
+
+
+def test_tiles_come_with_a_warning(place):
+    done = run("--preset", "cifar-vgg16", "--tile", 4, cwd=place)
+    assert "side of the core" in done.stdout
+    assert "takes 1.8 MB in 32 bits" in done.stderr
+    assert "mole: warning: tiles hide images from the eye only" in done.stderr
+    plain = run("--preset", "cifar-vgg16", cwd=place)
+    assert "tiles" not in plain.stderr
+    assert "side of the core" not in plain.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--preset", "cifar-vgg16", "--tile", "5"], "cannot be cut into tiles of side 5"),
+        (["--preset", "cifar-vgg16", "--tile", "4", "--kappa", "2"], "leave out --kappa"),
+        (
+            ["--shape", "3x32x32", "--channels", "8", "--stride", "3", "--tile", "4"],
+            "does not divide tiles",
+        ),
+        (["--shape", "3x8x8", "--channels", "8", "--kernel", "9", "--tile", "4"], "does not fit"),
+    ],
+)
+def test_tiles_that_cannot_be(place, arguments, reason):
+    done = run(*arguments, cwd=place)
+    assert done.returncode != 0
+    assert reason in done.stderr
+    assert done.stdout == ""
+
+
+def test_the_document_has_the_figures_of_tiles():
+    document = (ROOT / "docs" / "analysis.md").read_text()
+    kept = json.loads((ROOT / "docs" / "results" / "analysis-tiles.json").read_text())
+    preset = PRESETS["imagenet-resnet152"]
+    assert kept["figures"] == json.loads(json.dumps([asdict(f) for f in figures_of(preset.in_tiles(8))]))
+    table = document.split("## Tiles")[1].split("## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")][1:]
+    told = {figure.what: figure.words("counted") for figure in figures_of(preset.in_tiles(8))}
+    assert len(rows) == 8
+    for what, counted in rows:
+        assert told[what] == counted

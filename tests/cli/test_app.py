@@ -11,6 +11,7 @@ import pytest
 
 import mole
 from command import MOLE, call, files_in, right, run
+from light_passphrases import save_lightly
 from mole.exchange.checkpoint_files import CheckpointFacts, checkpoint_metadata
 from mole.storage.checked import save_checked
 
@@ -31,7 +32,7 @@ def files(tmp_path_factory) -> Path:
     mole.save(layer, folder / "first-layer.safetensors")
     mole.save(mole.augment(layer, key), folder / "augmented-layer.safetensors")
     key.save(folder / "recipient.key", recipients=[str(IDENTITY.to_public())])
-    key.save(folder / "passphrase.key", "open sesame")
+    save_lightly(key, folder / "passphrase.key", "open sesame")
     (folder / "identity.txt").write_text(f"{IDENTITY}\n")
     (folder / "passphrase.txt").write_text("open sesame\n")
     return folder

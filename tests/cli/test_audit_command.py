@@ -71,6 +71,23 @@ def test_everything_at_once(place, tmp_path):
     assert json.loads((out / "audit.json").read_text())["plots"] == []
 
 
+def test_for_people_the_headline_stands_once_and_each_attack_in_a_line(place, tmp_path):
+    done = call("audit", "delivery", "--no-appendix", "--budget", 1, "--out", tmp_path / "audit", cwd=place)
+    written = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    assert (done.stdout + done.stderr).count(written["headline"]) == 1
+    lines = [line for line in done.stdout.splitlines() if line.startswith("attack: ")]
+    assert [line.split("  ")[0] for line in lines] == [
+        f"attack: {one['name']}" for one in written["attacks"]
+    ]
+    assert all(
+        line.endswith(f"  {one['status']}") for line, one in zip(lines, written["attacks"], strict=True)
+    )
+    quiet = call(
+        "audit", "delivery", "--no-appendix", "--budget", 1, "--out", tmp_path / "q", "-q", cwd=place
+    )
+    assert (quiet.stdout.count(written["headline"]), quiet.stderr) == (1, "")
+
+
 def test_what_nobody_could_test_is_no_pass(place, tmp_path):
     out = tmp_path / "audit"
     done = call("audit", "delivery", "--no-appendix", "--fail-on", "broken", "--out", out, "-q", cwd=place)

@@ -3,18 +3,13 @@
 import json
 
 import numpy as np
-import pyrage
 import pytest
 from PIL import Image
 
-import mole
 from command import call, files_in, right
+from grey_places import FOR_ME, KEY, LAYER, make_grey_place
 from mole.provider.deliver import deliver
 
-IDENTITY = pyrage.x25519.Identity.generate()
-LAYER = ["--layer", "layer.safetensors"]
-FOR_ME = ["--recipient", str(IDENTITY.to_public())]
-KEY = ["--key", "my.key", "--identity", "identity.txt"]
 GOOD = 30
 
 
@@ -22,12 +17,7 @@ GOOD = 30
 def place(tmp_path_factory):
     """Photographs of which one is empty, one too large and one damaged in the midst; and a delivery."""
     folder = tmp_path_factory.mktemp("bad")
-    weight = np.random.default_rng(0).normal(size=(4, 1, 3, 3)).astype(np.float32)
-    layer = mole.FirstLayer.conv(weight, None, input_shape=(1, 8, 8), padding=1)
-    mole.save(layer, folder / "layer.safetensors")
-    key = mole.MorphKey.generate((1, 8, 8), insecure_seed=bytes(32))
-    key.save(folder / "my.key", recipients=[str(IDENTITY.to_public())])
-    (folder / "identity.txt").write_text(str(IDENTITY))
+    layer, key = make_grey_place(folder)
     draw = np.random.default_rng(1).integers
     (folder / "photos").mkdir()
     for number in range(GOOD):

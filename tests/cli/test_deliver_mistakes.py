@@ -1,7 +1,5 @@
 """`mole deliver` and `mole morph` with every mistake that they can meet."""
 
-import pytest
-
 from mistakes import (
     EMPTY,
     IMAGE,
@@ -16,9 +14,7 @@ from mistakes import (
     REST,
     SHAPE,
     TYPE,
-    cases,
-    check_mistake,
-    is_complete,
+    checks_of,
 )
 
 # command -> mistake -> calls, each with what must be said
@@ -110,11 +106,6 @@ DOES_NOT_APPLY = {
 }
 
 
-@pytest.mark.parametrize(("command", "arguments", "sentence"), cases(MISTAKES))
-def test_a_mistake_is_one_sentence_and_nothing_is_left_behind(mistaken_place, command, arguments, sentence):
-    check_mistake(mistaken_place, command, arguments, sentence)
-
-
-@pytest.mark.parametrize("command", MISTAKES)
-def test_every_mistake_is_made_or_cannot_be(command):
-    assert is_complete(MISTAKES[command], DOES_NOT_APPLY[command])
+test_a_mistake_is_one_sentence_and_nothing_is_left_behind, test_every_mistake_is_made_or_cannot_be = (
+    checks_of(MISTAKES, DOES_NOT_APPLY)
+)

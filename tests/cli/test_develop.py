@@ -11,6 +11,7 @@ import torch
 import mole
 from command import call, files_in, right
 from deliveries import make_key, make_layer, write_npz
+from light_passphrases import save_lightly
 from mole.provider.deliver import deliver
 from mole.sources.opening import open_source
 from mole.storage.stores import LocalStore
@@ -37,7 +38,7 @@ def place(tmp_path_factory) -> Path:
         folder / "weights.pt",
     )
     mole.save(make_layer(), folder / "layer.safetensors")
-    make_key().save(folder / "my.key", "open sesame")
+    save_lightly(make_key(), folder / "my.key", "open sesame")
     (folder / "passphrase.txt").write_text("open sesame\n")
     source = open_source(str(write_npz(folder / "data.npz")))
     deliver(source, make_layer(), make_key(), LocalStore(folder / "delivery"))

@@ -1,7 +1,5 @@
 """The developer's commands with every mistake that they can meet."""
 
-import pytest
-
 from mistakes import (
     CONV,
     EMPTY,
@@ -18,9 +16,7 @@ from mistakes import (
     SMALL,
     TEST,
     TYPE,
-    cases,
-    check_mistake,
-    is_complete,
+    checks_of,
 )
 
 # command -> mistake -> calls, each with what must be said
@@ -34,6 +30,10 @@ MISTAKES = {
             ),
             (["--network", "nowhere:small", *SIDES], "module 'nowhere' cannot be imported"),
             (["--network", "my_network:missing", *SIDES], "has no function 'missing'"),
+            (
+                ["--network", "my_network.py:small", *SIDES],
+                "names a file, and a module is needed here: write my_network:small, without .py",
+            ),
         ],
         TYPE: [
             (["--network", "text.pt", *SIDES, *CONV], "text.pt holds no weights, or it is damaged"),
@@ -180,6 +180,10 @@ MISTAKES = {
             (["delivery", "--checkpoint", "layer.safetensors"], "layer.safetensors is not a checkpoint"),
             (["text.txt", *SMALL], "text.txt is a file"),
             (["unlabelled", *SMALL], "unlabelled has no labels to compare with"),
+            (
+                ["delivery", "--checkpoint", "empty"],
+                "empty is a folder, and a checkpoint is a file: give one",
+            ),
         ],
         KEY: [(["other", *SMALL], "and model.safetensors was trained for key ")],
         EMPTY: [(["empty", *SMALL], "empty has no manifest.json")],
@@ -204,11 +208,6 @@ DOES_NOT_APPLY = {
 }
 
 
-@pytest.mark.parametrize(("command", "arguments", "sentence"), cases(MISTAKES))
-def test_a_mistake_is_one_sentence_and_nothing_is_left_behind(mistaken_place, command, arguments, sentence):
-    check_mistake(mistaken_place, command, arguments, sentence)
-
-
-@pytest.mark.parametrize("command", MISTAKES)
-def test_every_mistake_is_made_or_cannot_be(command):
-    assert is_complete(MISTAKES[command], DOES_NOT_APPLY[command])
+test_a_mistake_is_one_sentence_and_nothing_is_left_behind, test_every_mistake_is_made_or_cannot_be = (
+    checks_of(MISTAKES, DOES_NOT_APPLY)
+)

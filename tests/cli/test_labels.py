@@ -1,4 +1,4 @@
-"""`mole deliver --labels` and its relatives, and what `mole recover` writes, on the command line."""
+"""`mole deliver --labels` and its relatives on the command line."""
 
 import json
 import shutil
@@ -7,15 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
-from pyrage import x25519
 
 import mole
 from command import call, files_in, right
+from grey_places import GIVEN, IDENTITY, make_grey_place, make_labelled_photos, pixels
 
-IDENTITY = x25519.Identity.generate()
-KEY = ["--key", "my.key", "--identity", "identity.txt"]
-GIVEN = ["--layer", "layer.safetensors", *KEY]
 COUNT = 12
 
 
@@ -23,24 +19,9 @@ COUNT = 12
 def place(tmp_path_factory):
     """A key, a layer, photographs with a table of labels, and DICOM files."""
     folder = tmp_path_factory.mktemp("labels")
-    weight = np.random.default_rng(0).normal(size=(4, 1, 3, 3)).astype(np.float32)
-    layer = mole.FirstLayer.conv(weight, None, input_shape=(1, 8, 8), padding=1)
-    mole.save(layer, folder / "layer.safetensors")
-    key = mole.MorphKey.generate((1, 8, 8), insecure_seed=bytes(32))
-    key.save(folder / "my.key", recipients=[str(IDENTITY.to_public())])
-    (folder / "identity.txt").write_text(str(IDENTITY))
-    (folder / "photos").mkdir()
-    for number in range(COUNT):
-        Image.fromarray(pixels(number)).save(folder / "photos" / f"{number:02d}.png")
-    rows = "".join(
-        f"{number:02d}.png,{'odd' if number % 2 else 'even'},{number}\n" for number in range(COUNT)
-    )
-    (folder / "labels.csv").write_text(f"file_name,label,age\n{rows}")
+    make_grey_place(folder)
+    make_labelled_photos(folder, COUNT)
     return folder
-
-
-def pixels(number: int) -> np.ndarray:
-    return np.random.default_rng(number).integers(0, 256, (8, 8), dtype=np.uint8)
 
 
 @pytest.fixture(scope="module")
@@ -67,8 +48,17 @@ def test_labels_of_a_table(place, tmp_path):
         cwd=place,
     )
     assert (facts["labels"], facts["labels from"]) == (True, "labels.csv")
+    assert pq.read_table(tmp_path / "d" / "data").column_names[-1] == "age"
     arrays = mole.recover(tmp_path / "d", mole.MorphKey.load(place / "my.key", identities=[str(IDENTITY)]))
     assert arrays["y_train"].tolist() == [number % 2 for number in range(COUNT)]
+
+
+def test_what_is_said_of_columns_that_leave(place, tmp_path):
+    deliver = ["deliver", "photos", *GIVEN, "--labels", "labels.csv", "--out"]
+    leaves = "These columns leave unchanged, for the receiver to read: "
+    done = call(*deliver, tmp_path / "d", "--keep", "age", "--keep", "file_name", cwd=place)
+    assert f"{leaves}age and file_name.\n" in done.stderr
+    assert leaves not in call(*deliver, tmp_path / "e", cwd=place).stderr
 
 
 def test_all_mistakes_of_a_table_in_one_message_and_nothing_written(place, tmp_path):
@@ -85,6 +75,53 @@ def test_all_mistakes_of_a_table_in_one_message_and_nothing_written(place, tmp_p
         "  - in the folder, but not in the table (1): 03.png",
     ]
     assert files_in(tmp_path) == {"wrong.csv"}
+
+
+def test_a_table_whose_labels_have_another_name_gets_the_option_that_helps(place, tmp_path):
+    (tmp_path / "t.csv").write_text((place / "labels.csv").read_text().replace("label", "finding"))
+    deliver = ["deliver", "photos", *GIVEN, "--labels", tmp_path / "t.csv", "--out", tmp_path / "d"]
+    done = call(*deliver, cwd=place)
+    assert (done.returncode, files_in(tmp_path)) == (1, {"t.csv"})
+    assert "no column 'label' (it has finding, age): give --label-column\n" in done.stderr
+    assert right(*deliver, "--label-column", "finding", cwd=place)["labels"]
+
+
+def test_a_labelled_gif_is_told_with_the_other_images_that_cannot_be_used(place, tmp_path):
+    shutil.copytree(place / "photos", tmp_path / "photos")
+    (tmp_path / "photos" / "00.png").rename(tmp_path / "photos" / "00.gif")
+    (tmp_path / "photos" / "01.png").write_bytes(b"")
+    table = tmp_path / "t.csv"
+    table.write_text((place / "labels.csv").read_text().replace("00.png", "00.gif"))
+    deliver = ["deliver", tmp_path / "photos", *GIVEN, "--labels", table, "--out", tmp_path / "d"]
+    done = call(*deliver, cwd=place)
+    assert (done.returncode, (tmp_path / "d").exists()) == (1, False)
+    first, gif, empty = done.stderr.splitlines()
+    assert first == "mole: 2 of 12 images cannot be used, for 2 reasons:"
+    assert "00.gif: it is of a kind that cannot be read: convert it to PNG, or leave it out" in gif
+    assert "01.png: it is empty" in empty
+    assert right(*deliver, "--skip-bad", cwd=place)["rows"] == {"train": COUNT - 2}
+
+
+def test_one_split_with_labels_is_remarked_upon(place, tmp_path):
+    remark = "mole: note: it has one split: whoever trains on it has no other images to test on"
+    labelled = ["deliver", "photos", *GIVEN, "--labels", "labels.csv", "--out"]
+    assert remark in call(*labelled, tmp_path / "one", cwd=place).stderr
+    assert remark not in call(*labelled, tmp_path / "one", cwd=place).stderr  # it was complete
+    draw = np.stack([pixels(number) for number in range(4)])
+    answers = np.array([0, 1, 0, 1])
+    np.savez(tmp_path / "two.npz", x_train=draw, y_train=answers, x_test=draw, y_test=answers)
+    done = call("deliver", tmp_path / "two.npz", *GIVEN, "--out", tmp_path / "two", cwd=place)
+    assert (done.returncode, "it has one split" in done.stderr) == (0, False)
+
+
+def test_a_table_of_images_without_labels_gets_the_option_for_tables(place, tmp_path):
+    images = pa.FixedShapeTensorArray.from_numpy_ndarray(np.stack([pixels(n) for n in range(3)]))
+    pq.write_table(pa.table({"image": images, "finding": ["a", "b", "a"]}), tmp_path / "t.parquet")
+    deliver = ["deliver", tmp_path / "t.parquet", *GIVEN, "--out"]
+    done = call(*deliver, tmp_path / "d", cwd=place)
+    assert "no labels leave with it" in done.stderr
+    assert "; name the column that has them with --label-column\n" in done.stderr
+    assert right(*deliver, tmp_path / "e", "--label-column", "finding", cwd=place)["labels"]
 
 
 def test_without_labels_a_remark(place, tmp_path):
@@ -209,47 +246,3 @@ def test_folders_of_scans_are_handed_over_by_name(place, scans, tmp_path):
     assert "nothing can be trained on it as it is" in done.stderr
     done = call(*arguments[:-1], tmp_path / "e", "--folder-labels", "--json", cwd=place)
     assert json.loads(done.stdout)["labels"] is True
-
-
-@pytest.fixture(scope="module")
-def delivery(place):
-    right(
-        "deliver",
-        "photos",
-        *GIVEN,
-        "--labels",
-        "labels.csv",
-        "--dtype",
-        "int8",
-        "--out",
-        "delivery",
-        cwd=place,
-    )
-    return "delivery"
-
-
-@pytest.mark.parametrize("out", ["back", "back/", "back.v2/"])
-def test_images_come_back_under_their_names(place, delivery, tmp_path, out):
-    done = call(
-        "recover", delivery, *KEY, "--out", f"{tmp_path}/{out}", "--data", "photos", "--json", cwd=place
-    )
-    assert done.returncode == 0
-    facts = json.loads(done.stdout)
-    assert (facts["recovered"], facts["PNG files"]) == (f"{tmp_path}/{out}".rstrip("/"), COUNT)
-    assert done.stderr.startswith(
-        "mole: note: the delivery has 8 bits: a value may be off by about "
-        f"{facts['largest error']:g} grey levels of 255"
-    )
-    for number in range(COUNT):
-        found = np.asarray(
-            Image.open(tmp_path / out / ("odd" if number % 2 else "even") / f"{number:02d}.png")
-        )
-        assert np.abs(found.astype(int) - pixels(number)).max() <= 2 * facts["largest error"]
-
-
-def test_a_table_comes_back(place, delivery, tmp_path):
-    facts = right("recover", delivery, *KEY, "--out", tmp_path / "r.parquet", "--data", "photos", cwd=place)
-    assert facts["rows"] == COUNT
-    rows = pq.read_table(tmp_path / "r.parquet")
-    assert rows["name"].to_pylist() == [f"photos/{number:02d}.png" for number in range(COUNT)]
-    assert rows["class_name"].to_pylist() == ["even", "odd"] * (COUNT // 2)

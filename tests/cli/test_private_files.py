@@ -3,8 +3,10 @@
 import os
 import stat
 
+import numpy as np
 import pyrage
 import pytest
+from PIL import Image
 
 import mole
 from command import call
@@ -58,3 +60,20 @@ def test_what_is_recovered(place):
     assert call(*PARTS, "--out", "delivery", cwd=place).returncode == 0
     assert call("recover", "delivery", *OPENED, cwd=place).returncode == 0
     assert stat.S_IMODE((place / "recovered.npz").stat().st_mode) == 0o600
+
+
+def test_a_key_among_the_data_is_warned_of(place):
+    (place / "photos").mkdir()
+    for number in range(3):
+        pixels = np.random.default_rng(number).integers(0, 256, (8, 8, 3), np.uint8)
+        Image.fromarray(pixels).save(place / "photos" / f"{number}.png")
+    warning = "lies in photos, with your data: whoever gets a copy of that folder gets the key"
+    learn = ["keygen", "--layer", "layer.safetensors", "--recipient", str(IDENTITY.to_public()), "--data"]
+    done = call(*learn, "photos", "--out", "photos/new.key", cwd=place)
+    assert f"mole: warning: photos/new.key {warning}" in done.stderr
+    deliver = ["deliver", "photos", "--layer", "layer.safetensors", "--identity", "identity.txt", "--key"]
+    done = call(*deliver, "photos/new.key", "--out", "inside", cwd=place)
+    assert done.stderr.count(f"mole: warning: photos/new.key {warning}") == 1
+    assert call(*deliver, "photos/new.key", "--out", "inside", "-q", cwd=place).stderr == ""
+    outside = call(*deliver, "provider.key", "--out", "outside", cwd=place)
+    assert (outside.returncode, warning in outside.stderr) == (0, False)

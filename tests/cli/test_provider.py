@@ -80,6 +80,11 @@ def test_predictions_are_joined_with_samples(place, tmp_path):
         (["--out", "photos"], "photos exists already: choose another name, or replace it: give --force", 1),
         (["--out", "delivery", "--force"], "delivery holds more than PNG files (", 1),
         (["--ids", "my.key"], "my.key exists already", 1),
+        (
+            ["--ids", "ids.parquet", "--out", "new.npz"],
+            "--ids writes a table and no images: leave out --out",
+            2,
+        ),
         (["--ids", "ids.parquet", "--data", "nowhere"], "nowhere is not there", 1),
     ],
 )

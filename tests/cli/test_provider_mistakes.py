@@ -1,7 +1,5 @@
 """The provider's commands with every mistake that they can meet."""
 
-import pytest
-
 from mistakes import (
     EMPTY,
     FOR_ME,
@@ -18,9 +16,7 @@ from mistakes import (
     REST,
     SHAPE,
     TYPE,
-    cases,
-    check_mistake,
-    is_complete,
+    checks_of,
 )
 
 # command -> mistake -> calls, each with what must be said
@@ -107,8 +103,11 @@ MISTAKES = {
         OUTPUT: [(["delivery", *MINE], None)],
     },
     "ledger": {
-        MISSING: [(["missing"], "missing is not a key: give a key's file, or the 32 digits")],
-        TYPE: [(["text.txt"], "text.txt is not a key")],
+        MISSING: [(["missing"], "missing is not there: give a key's file, or the 32 digits")],
+        TYPE: [
+            (["text.txt"], "text.txt is not a key"),
+            (["my.key.ledger"], "my.key.ledger is the ledger itself: give the key's file, my.key"),
+        ],
         PASSPHRASE: [(["locked.key", "--passphrase-file", "wrong.txt"], "the passphrase is wrong")],
         EMPTY: [(["empty"], "empty cannot be read: Is a directory")],
     },
@@ -122,6 +121,10 @@ MISTAKES = {
         TYPE: [
             (["text.txt"], "text.txt is a file"),
             (["delivery", "--layer", "text.txt"], "text.txt is not a layer file"),
+            (
+                ["delivery", "--layer", "weights.pt"],
+                "weights.pt is a file of PyTorch's weights, and a layer",
+            ),
             (["delivery", "--key", "text.txt"], "text.txt is not a key"),
         ],
         PASSPHRASE: [(["delivery", *LOCKED], "locked.key cannot be decrypted: the passphrase is wrong")],
@@ -154,11 +157,6 @@ DOES_NOT_APPLY = {
 }
 
 
-@pytest.mark.parametrize(("command", "arguments", "sentence"), cases(MISTAKES))
-def test_a_mistake_is_one_sentence_and_nothing_is_left_behind(mistaken_place, command, arguments, sentence):
-    check_mistake(mistaken_place, command, arguments, sentence)
-
-
-@pytest.mark.parametrize("command", MISTAKES)
-def test_every_mistake_is_made_or_cannot_be(command):
-    assert is_complete(MISTAKES[command], DOES_NOT_APPLY[command])
+test_a_mistake_is_one_sentence_and_nothing_is_left_behind, test_every_mistake_is_made_or_cannot_be = (
+    checks_of(MISTAKES, DOES_NOT_APPLY)
+)

@@ -9,6 +9,7 @@ import pyrage
 import pytest
 
 import mole
+from chosen_layout import cut_options
 from command import call, files_in, right
 from deliveries import make_layer, write_npz
 from secrets_kept import DEVELOPER, RECIPIENT, STRANGER, sealed_files, ssh_key
@@ -31,7 +32,8 @@ def place(tmp_path_factory) -> Path:
     ssh_key(folder / "provider")
     ssh_key(folder / "other")
     owner = str(OWNER.to_public())
-    right("keygen", "--layer", "layer.safetensors", "--out", "my.key", "--recipient", owner, cwd=folder)
+    made = ["--out", "my.key", "--recipient", owner, *cut_options()]
+    right("keygen", "--layer", "layer.safetensors", *made, cwd=folder)
     facts = right(
         "deliver",
         "data.npz",
@@ -177,6 +179,8 @@ def test_a_layer_that_is_exported_anew_keeps_no_old_signature(place, tmp_path):
     ("options", "says"),
     [
         (["--recipient", "age1nobody"], "a recipient is not one of age's"),
+        (["--recipient", "provider.pub"], "a recipient is a text, and provider.pub is a file: give what"),
+        (["--identity", "provider.pub"], "provider.pub: an identity is the secret half of a key, and what"),
         (["--sign", "nowhere"], "nowhere cannot be read"),
         (["--sign", "provider.pub"], "provider.pub is not an OpenSSH private key"),
         (["--layer-signer", "provider.pub"], "layer.safetensors is not signed"),

@@ -1,6 +1,8 @@
 """The code of docs/developer.md runs, from top to bottom."""
 
+import json
 import re
+import statistics
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +30,7 @@ def test_its_code_runs(tmp_path, monkeypatch):
         write_npz(tmp_path / "d.npz", train=20, test=0), layer, make_key(), "delivery", dtype="int8"
     )
     blocks = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     names: dict[str, object] = {"model": model}
     for number, block in enumerate(blocks):
         if number == 2:
@@ -43,3 +45,26 @@ def test_its_code_runs(tmp_path, monkeypatch):
         answers = [names[name].eval()(expected).logits for name in ("model", "again")]
         assert torch.allclose(*answers, atol=1e-6)
         assert torch.allclose(names["program"].module()(expected[:1]).logits, answers[0][:1], atol=1e-5)
+
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+
+
+def test_the_table_of_augmentations_is_the_benchmarks():
+    result = json.loads((RESULTS / "augmentations.json").read_text())
+    rows = [f"| {arm['arm']} | {arm['accuracy']} % | {arm['spread']} % |" for arm in result["arms"]]
+    assert len(rows) == 6
+    assert "\n".join(rows) in GUIDE
+    assert f"{result['data'].split()[1]} images of Fashion-MNIST" in GUIDE
+    for arm in result["arms"]:
+        assert arm["accuracy"] == round(100 * statistics.mean(arm["accuracies"]), 1)
+
+
+def test_the_table_of_kept_features_is_the_benchmarks():
+    rows = [
+        f"| {row['network']} | {row['layout']} | {row['computed_over_plain']} | {row['kept_over_plain']} | "
+        f"{row['times_faster']} | {row['kept_mb_per_1000_rows']} MB |"
+        for row in json.loads((RESULTS / "frozen_layer.json").read_text())["results"]
+    ]
+    assert len(rows) == 4
+    assert "\n".join(rows) in GUIDE

@@ -53,7 +53,7 @@ def tool(monkeypatch):
         ("__import__('time').sleep(60)", "did not answer for 1 s"),
         ("while True: pass", "too long"),
         ("bytearray(3 << 30)", "MemoryError"),
-        ("__import__('fuzz_targets').command('no-such-command')", "exit code"),
+        ("__import__('fuzz_readers').command('no-such-command')", "exit code"),
     ],
 )
 def test_it_notices(tool, tmp_path, monkeypatch, read, reason):

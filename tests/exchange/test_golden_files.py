@@ -42,6 +42,23 @@ def test_the_augmented_layer():
     assert np.array_equal(augmented.bias, again.bias)
 
 
+def test_the_augmented_layer_in_factors(tmp_path):
+    golden = FOLDER / "augmented-layer-factored.safetensors"
+    augmented = mole.load(golden)
+    key = mole.MorphKey.generate((1, 4, 4), insecure_seed=SEED)
+    kernels = np.cos(np.arange(12 * 9, dtype=np.float32) ** 2).reshape(12, 1, 3, 3)
+    layer = mole.FirstLayer.conv(
+        kernels, np.arange(12, dtype=np.float32), input_shape=(1, 4, 4), stride=2, padding=1
+    )
+    again = mole.augment(layer, key, form="factored")
+    assert augmented.form == again.form == "factored"
+    for name in ("weight", "mixing", "bias"):
+        assert np.allclose(getattr(augmented, name), getattr(again, name), atol=1e-6), name
+    assert augmented.geometry == again.geometry
+    mole.save(augmented, tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == golden.read_bytes()
+
+
 def test_what_is_saved_today_has_the_same_bytes_but_for_the_order_of_the_header(tmp_path):
     golden = FOLDER / "first-layer.safetensors"
     mole.save(mole.load(golden), tmp_path / "again")

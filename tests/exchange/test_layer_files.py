@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ from strategies import fewer_examples, layer_cases
 
 def assert_same(one, other):
     assert type(one) is type(other)
-    for name, value in vars(one).items():
+    for name in (field.name for field in fields(one)):
+        value = getattr(one, name)
         if isinstance(value, np.ndarray):
             assert np.array_equal(value, getattr(other, name))
             assert value.dtype == getattr(other, name).dtype
@@ -44,6 +46,12 @@ def augmented(layer) -> mole.AugmentedLayer:
     return mole.augment(layer, mole.MorphKey.generate((3, 6, 7), kappa=2, insecure_seed=bytes(32)))
 
 
+@pytest.fixture
+def factored(layer) -> mole.AugmentedLayer:
+    key = mole.MorphKey.generate((3, 6, 7), kappa=2, insecure_seed=bytes(32))
+    return mole.augment(layer, key, form="factored")
+
+
 @fewer_examples(0.25)
 @given(case=layer_cases())
 def test_every_first_layer_comes_back(case, tmp_path_factory):
@@ -52,14 +60,15 @@ def test_every_first_layer_comes_back(case, tmp_path_factory):
     assert_same(mole.load(path), case.layer)
 
 
+@pytest.mark.parametrize("form", ["dense", "factored"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_an_augmented_layer_comes_back(layer, tmp_path, dtype):
+def test_an_augmented_layer_comes_back(layer, tmp_path, dtype, form):
     key = mole.MorphKey.generate((3, 6, 7), kappa=2, insecure_seed=bytes(32))
-    augmented = mole.augment(layer, key, dtype=dtype)
+    augmented = mole.augment(layer, key, dtype=dtype, form=form)
     mole.save(augmented, tmp_path / "a.safetensors")
     loaded = mole.load(tmp_path / "a.safetensors")
     assert_same(loaded, augmented)
-    assert loaded.key_fingerprint == key.fingerprint
+    assert (loaded.form, loaded.key_fingerprint) == (form, key.fingerprint)
     assert loaded.normalisation == layer.normalisation
 
 
@@ -194,6 +203,62 @@ def test_numbers_that_are_none_are_refused(augmented, tmp_path, matrix):
     save_checked(path, tensors, metadata)
     with pytest.raises(LayerFileError, match=r"NaN|format"):
         mole.load(path)
+
+
+def test_only_a_layer_in_factors_has_the_second_version(augmented, factored, tmp_path):
+    """So that a reader before 0.7 asks for an upgrade, and reads everything else."""
+    for layer, version, names in (
+        (augmented, "1", {"weight", "bias"}),
+        (factored, "2", {"weight", "mixing", "bias"}),
+    ):
+        mole.save(layer, tmp_path / "a.safetensors")
+        tensors, metadata = load_checked(tmp_path / "a.safetensors")
+        assert (metadata["version"], set(tensors)) == (version, names)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda tensors: tensors.pop("mixing"), "other tensors than a weight, a mixing and a bias"),
+        (lambda tensors: tensors.update(more=tensors["bias"]), "other tensors than"),
+        (lambda tensors: tensors.update(mixing=tensors["mixing"][:, 1:]), "a basis of shape"),
+        (lambda tensors: tensors.update(mixing=tensors["mixing"][1:]), r"mixes \(20, components, 4\)"),
+        (lambda tensors: tensors.update(mixing=tensors["mixing"].ravel()), "mixes"),
+        (lambda tensors: tensors.update(mixing=tensors["mixing"].astype(np.float64)), "of one type"),
+        (lambda tensors: tensors.update(mixing=tensors["mixing"] * np.float32(np.nan)), "NaN"),
+        (lambda tensors: tensors.update(mixing=tensors["mixing"].astype(np.int8)), "numbers are int8"),
+        (lambda tensors: tensors.update(weight=tensors["weight"][1:]), "a basis of shape"),
+        (lambda tensors: tensors.update(mixing=tensors["mixing"][:, :0], weight=tensors["weight"][:, :0]),
+         "no components"),
+    ],
+)  # fmt: skip
+def test_factors_that_do_not_fit_are_refused(factored, tmp_path, change, reason):
+    path = tmp_path / "a.safetensors"
+    mole.save(factored, path)
+    tensors, metadata = load_checked(path)
+    change(tensors)
+    save_checked(path, tensors, metadata)
+    with pytest.raises(LayerFileError, match=rf"a\.safetensors .*{reason}"):
+        mole.load(path)
+
+
+def test_factors_under_the_first_version_or_for_tiles_are_refused(factored, layer, tmp_path):
+    path = tmp_path / "a.safetensors"
+    mole.save(factored, path)
+    tensors, metadata = load_checked(path)
+    for wrong, reason in (
+        ({"version": "1"}, "other tensors than a weight and a bias"),
+        ({"version": "3"}, "knows 1 and 2: upgrade"),
+        ({"layout": '"tiles"', "kappa": "42"}, "tiles does not come in factors"),
+    ):
+        save_checked(path, tensors, {**metadata, **wrong})
+        with pytest.raises(LayerFileError, match=reason):
+            mole.load(path)
+    mole.save(layer, path)
+    tensors, metadata = load_checked(path)
+    save_checked(path, {**tensors, "mixing": tensors["weight"]}, {**metadata, "version": "2"})
+    with pytest.raises(LayerFileError, match=r"version '2' and this program knows 1: upgrade"):
+        mole.load(path)  # a first layer has no factors
 
 
 def test_what_is_no_layer_is_not_saved(tmp_path):

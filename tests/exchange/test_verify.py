@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mole
+from chosen_layout import cut
 from deliveries import SMALL, contents, make_key, make_layer, write_npz
 from mole.errors import DeliveryError
 from mole.exchange.delivery import AUGMENTED, Delivery
@@ -41,7 +42,7 @@ def test_any_flipped_bit_is_found(tmp_path):
     np.savez(tmp_path / "tiny.npz", x=np.arange(96, dtype=np.uint8).reshape(6, 4, 4), y=np.arange(6))
     deliver(
         open_source(str(tmp_path / "tiny.npz")), layer,
-        mole.MorphKey.generate((1, 4, 4), insecure_seed=bytes(32)), LocalStore(folder),
+        mole.MorphKey.generate((1, 4, 4), insecure_seed=bytes(32), **cut()), LocalStore(folder),
         dtype="int8", rows_per_shard=3,
     )  # fmt: skip
     assert len(contents(folder)) == 7
@@ -92,8 +93,8 @@ def test_a_claimed_error_does_not_let_any_layer_pass(source, tmp_path, rng, clai
     """A layer of random numbers, under a manifest that allows its features to be off by that much."""
     delivery = deliver(source, make_layer(), make_key(), tmp_path / "out", **SMALL).delivery
     layer = delivery.layer()
-    random_matrix = rng.normal(size=layer.matrix.shape).astype(np.float32) * layer.matrix.std()
-    mole.save(replace(layer, matrix=random_matrix), tmp_path / "out" / AUGMENTED)
+    random_weight = rng.normal(size=layer.weight.shape).astype(np.float32) * layer.weight.std()
+    mole.save(replace(layer, weight=random_weight), tmp_path / "out" / AUGMENTED)
     digest, size = digest_of(delivery.store, AUGMENTED)
     files = {**delivery.manifest.files, AUGMENTED: FileFacts(size, digest)}
     replace(delivery.manifest, files=files, probe_error=claimed).write(delivery.store)

@@ -5,11 +5,13 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+import mole
 from deliveries import SMALL, contents, make_key, make_layer, unfinish
-from mole.errors import MoleWarning, ParameterError, SourceError
+from mole.errors import DeliveryError, MoleWarning, ParameterError, SourceError
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
 from mole.provider.recover import recover
+from mole.provider.recovered_forms import check_form
 from mole.sources.opening import open_source
 from mole.sources.source import BadSampleError
 from mole.storage.stores import LocalStore
@@ -26,6 +28,27 @@ def test_images_of_other_kinds_stop_the_work_unless_they_are_skipped(tmp_path, r
     with pytest.warns(MoleWarning, match=r"left out: 1 image file of .* such as .*2\.gif"):
         made = deliver(source, make_layer(), make_key(), store, skip_bad=True)
     assert made.delivery.manifest.rows == 1
+
+
+def test_images_of_several_number_types_are_warned_of_and_come_back_without_png_files(tmp_path, rng):
+    layer = mole.FirstLayer.conv(rng.normal(size=(4, 1, 3, 3)), None, input_shape=(1, 8, 8), padding=1)
+    key = mole.MorphKey.generate((1, 8, 8), insecure_seed=bytes(32))
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for number in range(5):
+        Image.fromarray(rng.integers(0, 256, (8, 8), dtype=np.uint8)).save(photos / f"{number}.png")
+    plain = deliver(photos, layer, key, LocalStore(tmp_path / "plain"))  # a warning would be an error here
+    check_form(plain.delivery, "images")
+    Image.fromarray(rng.integers(0, 65536, (8, 8), dtype=np.uint16)).save(photos / "3.png")
+    with pytest.warns(MoleWarning) as said:
+        mixed = deliver(photos, layer, key, LocalStore(tmp_path / "mixed"))
+    assert [str(one.message) for one in said] == [
+        f"split 'train' has images of several number types: 4 of uint8 and 1 of uint16, such as "
+        f"{photos}/3.png. They come back as numbers from 0 to 1, not as image files: convert them to one "
+        "type if you want those"
+    ]
+    with pytest.raises(DeliveryError, match=r"cannot hold float32 of 1x8x8 \(as images of several number"):
+        check_form(mixed.delivery, "images")
 
 
 @pytest.fixture

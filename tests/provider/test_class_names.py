@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mole
+from chosen_layout import cut
 from deliveries import contents
 from mole.errors import MoleWarning
 from mole.exchange.delivery import Delivery
@@ -93,7 +94,7 @@ def patients(tmp_path):
 def deliver_to(out, patients, **options) -> Delivery:
     weight = np.random.default_rng(1).normal(size=(4, 1, 3, 3)).astype(np.float32)
     layer = mole.FirstLayer.conv(weight, None, input_shape=SHAPE, padding=1)
-    key = mole.MorphKey.generate(SHAPE, insecure_seed=bytes(32))
+    key = mole.MorphKey.generate(SHAPE, insecure_seed=bytes(32), **cut())
     return deliver(patients, layer, key, out, **options).delivery
 
 

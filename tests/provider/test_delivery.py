@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 import mole
+from chosen_layout import cut
 from deliveries import SHAPE, SMALL, contents, make_key, make_layer, tensors, unfinish, write_npz
 from mole.errors import DeliveryError, ParameterError
 from mole.exchange.verify import verify
@@ -230,7 +231,9 @@ def test_a_combination_that_would_be_useless_is_refused(tmp_path, rng):
     """A badly conditioned core and 8 bits: the features would be noise."""
     path = write_npz(tmp_path / "data.npz")
     seed = next(
-        s for s in range(500) if make_key(s % 256, core="gaussian").morphing.core.condition > 32 * 192 / 3
+        seed
+        for seed in range(256)
+        if (core := make_key(seed, core="gaussian").morphing.core).condition > 32 * core.size / 3
     )
     with pytest.raises(DeliveryError, match="features would be off by"):
         deliver(
@@ -240,7 +243,7 @@ def test_a_combination_that_would_be_useless_is_refused(tmp_path, rng):
 
 
 def test_a_key_for_another_shape_is_refused(source, tmp_path):
-    key = mole.MorphKey.generate((3, 8, 9), insecure_seed=bytes(32))
+    key = mole.MorphKey.generate((3, 8, 9), insecure_seed=bytes(32), **cut())
     with pytest.raises(ParameterError, match="make a key for this layer"):
         deliver(source, make_layer(), key, LocalStore(tmp_path / "out"), **SMALL)
     assert SHAPE == (3, 8, 8)

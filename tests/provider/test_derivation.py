@@ -124,3 +124,18 @@ def test_a_whitening_is_named_by_its_bytes():
     other[0, 0] = np.nextafter(np.float32(1), np.float32(2))
     assert Whitening(one).digest == Whitening(one.copy(order="F")).digest
     assert Whitening(one).digest != Whitening(other).digest
+
+
+def test_the_order_of_tiles_follows_the_specification():
+    """docs/format.md once more, for shuffled tiles."""
+    seed = bytes(range(32))
+    key = mole.MorphKey.generate((1, 16, 16), tile=4, shuffle_tiles=True, insecure_seed=seed)
+    info = (
+        "morphed-learning/v1/tile-order/shape=1x16x16/kappa=16/core=orthogonal/layout=shuffled-tiles"
+        "/draw=0/whitening=-"
+    )
+    stream = Cipher(algorithms.ChaCha20(derive_bytes(seed, info), bytes(16)), None).encryptor()
+    words = np.frombuffer(stream.update(bytes(8 * 16)), "<u8").tolist()
+    expected = sorted(range(16), key=lambda place: words[place])
+    assert key.morphing.tile_order.tolist() == expected
+    assert expected == [6, 0, 8, 3, 4, 12, 10, 1, 5, 14, 13, 15, 2, 9, 11, 7]

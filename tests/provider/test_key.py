@@ -1,45 +1,28 @@
 """The key at rest: age files that the standard program opens, and clear words for everything else."""
 
 import os
-import pickle
 import shutil
 import stat
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pyrage
 import pytest
 
 import mole
 from mole.errors import KeyFileError, ParameterError
-from mole.provider.keys.key_file import check_passphrase, read_key_text, write_key_text
-
-SEED = bytes(range(32))
-IDENTITY = pyrage.x25519.Identity.generate()
-RECIPIENT = str(IDENTITY.to_public())
-
-needs_age = pytest.mark.skipif(
-    shutil.which("age") is None, reason="the age program is not installed (Debian: apt install age)"
-)
+from mole.provider.keys.key_file import check_passphrase, write_key_text
+from small_keys import IDENTITY, RECIPIENT, same, small_key
 
 
 @pytest.fixture
 def key() -> mole.MorphKey:
-    return mole.MorphKey.generate((1, 4, 4), kappa=2, insecure_seed=SEED)
+    return small_key()
 
 
 @pytest.fixture
 def whitened_key(rng) -> mole.MorphKey:
     return mole.MorphKey.generate((1, 4, 4), core="whitened", sample=rng.normal(size=(50, 1, 4, 4)))
-
-
-def same(one: mole.MorphKey, other: mole.MorphKey) -> bool:
-    return (
-        one.fingerprint == other.fingerprint
-        and np.array_equal(one.morphing.core.matrix, other.morphing.core.matrix)
-        and np.array_equal(one.channel_order(9), other.channel_order(9))
-    )
 
 
 def test_generated_keys_differ():
@@ -73,6 +56,18 @@ def test_a_whitened_key_keeps_its_whitening_beside_it(whitened_key, tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["w.key", "w.key.whitening"]
     loaded = mole.MorphKey.load(tmp_path / "w.key", identities=[str(IDENTITY)])
     assert same(loaded, whitened_key)
+
+
+def test_the_second_file_of_a_key_is_not_taken_for_the_key(whitened_key, tmp_path):
+    whitened_key.save(tmp_path / "w.key", recipients=[RECIPIENT])
+    with pytest.raises(
+        KeyFileError, match=r"is the second file of a key, and not the key: give .*/w\.key$"
+    ):
+        mole.MorphKey.load(tmp_path / "w.key.whitening", identities=[str(IDENTITY)])
+    (tmp_path / "w.key").rename(tmp_path / "odd.whitening")  # a key may have any name
+    (tmp_path / "w.key.whitening").rename(tmp_path / "odd.whitening.whitening")
+    opened = mole.MorphKey.load(tmp_path / "odd.whitening", identities=[str(IDENTITY)])
+    assert opened.fingerprint == whitened_key.fingerprint
 
 
 def test_another_keys_whitening_is_refused(whitened_key, rng, tmp_path):
@@ -207,143 +202,6 @@ def test_what_opens_it_wrongly_is_said(key, tmp_path):
             mole.MorphKey.load(path, **arguments)
     with pytest.raises(ParameterError, match="identity cannot be read"):
         mole.MorphKey.load(with_recipient, identities=["AGE-SECRET-KEY-1NONSENSE"])
-
-
-def test_what_is_no_key_is_said(tmp_path):
-    path = tmp_path / "x.key"
-    for content, words in [
-        (b"hello", "not a Morphed Learning key"),
-        (b"\xff\xfe", "not a Morphed Learning key"),
-        (b"a: 1\na: 2\n", "not a Morphed Learning key"),
-        (b"x" * 5000, "too long"),
-        (b"mole-key: 2\nnew-thing: 1\n", "version 2 and this program knows 1: upgrade"),
-        (b"mole-key: 1\n", "missing or unknown"),
-    ]:
-        path.write_bytes(pyrage.encrypt(content, [IDENTITY.to_public()]))
-        with pytest.raises(KeyFileError, match=words):
-            mole.MorphKey.load(path, identities=[str(IDENTITY)])
-    path.write_bytes(b"in clear")
-    with pytest.raises(KeyFileError, match=r"not a key \(an age file\)"):
-        mole.MorphKey.load(path, "x")
-    path.write_bytes(b"x" * 70_000)
-    with pytest.raises(KeyFileError, match="too large"):
-        mole.MorphKey.load(path, "x")
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("kappa: 2", "kappa: 4", "fingerprint does not match"),
-        ("kappa: 2", "kappa: 5", "kappa = 5 does not divide"),
-        ("input-shape: 1x4x4", "input-shape: " + "x".join(["999999937"] * 200), "cannot be used"),
-        ("kappa: 2", "kappa: two", "its line 'kappa'"),
-        ("core: orthogonal", "core: magic", "its line 'core'"),
-        ("core: orthogonal", "core: whitened", "missing or unknown"),
-        ("layout: rows", "layout: stars", "its line 'layout'"),
-        ("input-shape: 1x4x4", "input-shape: 1x0x4", "its line 'input-shape'"),
-        ("draw: 0", "draw: -1", "its line 'draw'"),
-        ("seed: 00", "seed: 01", "fingerprint does not match"),
-        ("seed: 00", "seed: 0", "its line 'seed'"),
-    ],
-)
-def test_a_changed_line_is_noticed_and_never_shown(key, old, new, words):
-    text = write_key_text(key.parameters, SEED)
-    assert old in text
-    with pytest.raises(KeyFileError, match=words) as caught:
-        read_key_text(text.replace(old, new).encode(), "provider.key")
-    assert SEED.hex()[2:20] not in str(caught.value)
-
-
-def test_the_text_is_short_and_readable(key):
-    text = write_key_text(key.parameters, SEED)
-    assert text.splitlines() == [
-        "# Morphed Learning key. Whoever has it can undo the morphing: keep it secret.",
-        "mole-key: 1",
-        f"fingerprint: {key.fingerprint}",
-        "input-shape: 1x4x4",
-        "kappa: 2",
-        "core: orthogonal",
-        "layout: rows",
-        "draw: 0",
-        f"seed: {SEED.hex()}",
-    ]
-    assert read_key_text(text.encode(), "x") == (key.parameters, SEED)
-
-
-def test_the_secret_does_not_show(key, rng):
-    sample = rng.normal(size=(50, 1, 4, 4))
-    whitened = mole.MorphKey.generate((1, 4, 4), core="whitened", sample=sample, insecure_seed=SEED)
-    for one in (key, whitened):
-        for shown in (repr(one), str(one), f"{one}", repr(one.morphing), repr(one.parameters)):
-            assert SEED.hex() not in shown
-            assert repr(SEED) not in shown
-            assert str(one.morphing.core.matrix[0, 0])[:8] not in shown
-    for secret in (key, key.morphing, key.morphing.core):
-        with pytest.raises(TypeError, match="never pickled"):
-            pickle.dumps(secret)
-
-
-@needs_age
-def test_the_age_program_reads_our_file(key, tmp_path):
-    key.save(tmp_path / "provider.key", recipients=[RECIPIENT])
-    (tmp_path / "identity").write_text(f"# a comment\n{IDENTITY}\n")
-    done = subprocess.run(
-        ["age", "--decrypt", "--identity", tmp_path / "identity", tmp_path / "provider.key"],
-        capture_output=True,
-        check=True,
-    )
-    assert done.stdout.decode() == write_key_text(key.parameters, SEED)
-
-
-@needs_age
-def test_we_read_the_age_programs_file(key, tmp_path):
-    for armour in ([], ["--armor"]):
-        path = tmp_path / f"from-age{len(armour)}.key"
-        subprocess.run(
-            ["age", "--encrypt", *armour, "--recipient", RECIPIENT, "--output", path],
-            input=write_key_text(key.parameters, SEED).encode(),
-            check=True,
-        )
-        assert same(mole.MorphKey.load(path, identities=[f"# comment\n{IDENTITY}\n"]), key)
-
-
-@needs_age
-def test_passphrase_files_work_both_ways_with_the_age_program(key, tmp_path):
-    """The age program asks on the terminal, so it gets one."""
-    key.save(tmp_path / "ours.key", "a passphrase")
-    text = run_on_terminal(["age", "--decrypt", str(tmp_path / "ours.key")], ["a passphrase"])
-    assert f"seed: {SEED.hex()}" in text
-
-    (tmp_path / "text").write_text(write_key_text(key.parameters, SEED))
-    theirs = tmp_path / "theirs.key"
-    command = ["age", "--passphrase", "--output", str(theirs), str(tmp_path / "text")]
-    run_on_terminal(command, ["a passphrase", "a passphrase"])
-    assert same(mole.MorphKey.load(theirs, "a passphrase"), key)
-
-
-def run_on_terminal(command: list[str], answers: list[str]) -> str:
-    """Run a program on a pseudo-terminal and answer its prompts; what it printed."""
-    import pty
-
-    process, terminal = pty.fork()
-    if process == 0:
-        os.execvp(command[0], command)
-    output = b""
-    waiting = list(answers)
-    while True:
-        try:
-            chunk = os.read(terminal, 4096)
-        except OSError:
-            break
-        if not chunk:
-            break
-        output += chunk
-        if waiting and output.rstrip().endswith(b":"):
-            os.write(terminal, waiting.pop(0).encode() + b"\n")
-            output += b"\n"
-    _, status = os.waitpid(process, 0)
-    assert os.waitstatus_to_exitcode(status) == 0, output
-    return output.decode()
 
 
 def test_example_paths_are_ignored_by_git():

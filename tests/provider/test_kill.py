@@ -1,4 +1,7 @@
-"""`mole deliver` killed at random moments goes on where it stood: nothing lost, nothing twice."""
+"""`mole deliver` killed at random moments goes on where it stood: nothing lost, nothing twice.
+
+MOLE_KILLS=50 kills it more often.
+"""
 
 import os
 import random
@@ -14,7 +17,7 @@ from deliveries import tensors, write_npz
 from mole.exchange.verify import verify
 from mole.storage.stores import LocalStore
 
-KILLS = int(os.environ.get("MOLE_KILLS", "8"))
+KILLS = int(os.environ.get("MOLE_KILLS", "5"))
 
 PROGRAM = """
 import sys

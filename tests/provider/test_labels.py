@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mole
+from chosen_layout import cut
 from deliveries import contents
 from mole.errors import DeliveryError, MoleWarning, ParameterError, PrivacyWarning, SourceError
 from mole.provider.class_names import what_leaves
@@ -26,7 +27,7 @@ LAYER = mole.FirstLayer.conv(
     input_shape=SHAPE,
     padding=1,
 )
-KEY = mole.MorphKey.generate(SHAPE, insecure_seed=bytes(32))
+KEY = mole.MorphKey.generate(SHAPE, insecure_seed=bytes(32), **cut())
 COUNT = 12
 
 

@@ -6,10 +6,13 @@ import pytest
 from safetensors.numpy import save as save_tensors
 
 import mole
+from command import call
+from deliveries import make_layer
 from images import smooth_images
 from mole.errors import KeyFileError
 from mole.provider.keys.key_file import read_whitening, write_whitening
-from mole.provider.keys.learning import sample_of
+from mole.provider.keys.learning import IMAGES_OF_TILES, SAMPLE, SAMPLE_ELEMENTS, sample_of, sample_size
+from mole.scheme.layouts import Layout, TilesLayout
 from mole.scheme.whitening import Whitening
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
@@ -66,6 +69,31 @@ def test_a_sample_is_spread_over_every_split_of_every_source(tmp_path):
     assert told == [(done, 60) for done in range(1, 61)]
     some = np.rint(sample_of(sources, preparation, 12)[:, 0, 0, 0] * 255)
     assert dict(zip(*np.unique(some, return_counts=True), strict=True)) == {10: 2, 20: 4, 30: 6}
+
+
+@pytest.mark.parametrize("side", [8, 32, 64, 224, 512, 2048])
+def test_a_sample_never_takes_more_memory_than_there_may_be(side):
+    whole, tiles = Layout.of("rows", (3, side, side), 1), TilesLayout.of_side((3, side, side), 8)
+    for layout in (whole, tiles):
+        assert 1 <= sample_size(layout) <= SAMPLE
+        assert sample_size(layout) * layout.elements <= SAMPLE_ELEMENTS
+    assert side < 64 or sample_size(tiles) <= IMAGES_OF_TILES
+    if side <= 64:  # small images are read as before
+        assert sample_size(whole) == SAMPLE
+        assert sample_size(tiles) * tiles.blocks >= 2 * tiles.block  # enough to learn without shrinkage
+
+
+def test_keygen_reads_no_more_than_that(tmp_path, monkeypatch):
+    monkeypatch.setattr("mole.provider.keys.learning.SAMPLE_ELEMENTS", 100 * 192)
+    np.savez(
+        tmp_path / "data.npz", x_train=np.random.default_rng(0).integers(0, 256, (300, 8, 8, 3), np.uint8)
+    )
+    mole.save(make_layer(), tmp_path / "layer.safetensors")
+    place = ["--data", tmp_path / "data.npz", "--layer", tmp_path / "layer.safetensors"]
+    done = call("keygen", *place, "--recipient", IDENTITY.to_public(), "--out", "my.key", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    key = mole.MorphKey.load(tmp_path / "my.key", identities=[str(IDENTITY)])
+    assert key.learnt.images == 100
 
 
 def test_progress_is_told_while_a_core_is_made(tmp_path):

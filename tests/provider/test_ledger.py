@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pyrage
 import pytest
 
@@ -57,6 +58,26 @@ def test_a_second_developer_is_refused_unless_allowed(key_path, tmp_path, data):
     deliver(data, make_layer(1), opened(key_path), tmp_path / "more", dtype="int8")  # said once is enough
     layers = [entry.layer_fingerprint for entry in Ledger(make_key().fingerprint, key_path).entries()]
     assert sorted(layers) == sorted([ONE, ONE, TWO, TWO])
+
+
+def test_requests_that_are_resized_in_another_way_are_remarked_upon(tmp_path):
+    np.savez(tmp_path / "large.npz", x_train=np.zeros((4, 12, 10, 3), np.uint8))
+    np.savez(tmp_path / "fits.npz", x_train=np.zeros((4, 8, 8, 3), np.uint8))
+    made = deliver(tmp_path / "large.npz", make_layer(), make_key(), tmp_path / "d", resize="stretch")
+    requests = {"layer_dtype": None, "labels": False}
+
+    def morph(name: str, out: str, **options) -> None:
+        deliver(tmp_path / name, make_layer(), make_key(), tmp_path / out, **requests, **options)
+
+    morph("large.npz", "same", resize="stretch")  # a warning would be an error here
+    morph("fits.npz", "none")
+    with pytest.warns(MoleWarning, match="were resized by 'stretch' before, and now by 'crop': a network"):
+        morph("large.npz", "other", resize="crop")
+    ledger = Ledger(made.delivery.manifest.key_fingerprint)
+    assert [entry.resize for entry in ledger.entries()].count(None) == 1
+    assert ledger.other_resize(TWO, "stretch") is None  # nothing is known of that layer
+    lines = [json.loads(line) for line in ledger.paths()[0].read_text().splitlines()]
+    assert ["resize" in line for line in lines].count(False) == 1  # as every entry was before
 
 
 def test_a_copy_of_a_key_remembers_its_deliveries(key_path, tmp_path, data):
@@ -153,7 +174,12 @@ def test_other_files_called_ledger_do_no_harm(key_path):
     (key_path.parent / "accounts.ledger").write_text("2026-01-01 opening balance\n")
     assert keygen_warnings(key_path.with_name("new.key"), TWO) == []
     entry = json.loads((key_path.parent / "my.key.ledger").read_text())
-    for damage in ({"date": "today"}, {**entry, "rows": "20"}, {**entry, "delivery_id": None}):
+    for damage in (
+        {"date": "today"},
+        {**entry, "rows": "20"},
+        {**entry, "resize": 5},
+        {**entry, "delivery_id": None},
+    ):
         (key_path.parent / "my.key.ledger").write_text(json.dumps(damage))
         with pytest.raises(DeliveryError, match=r"my\.key\.ledger is damaged"):
             keygen_warnings(key_path, TWO)

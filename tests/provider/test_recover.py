@@ -8,8 +8,9 @@ import pytest
 from PIL import Image
 
 import mole
+from chosen_layout import cut
 from deliveries import make_key, make_layer, write_npz
-from mole.errors import DeliveryError
+from mole.errors import DeliveryError, MoleWarning
 from mole.exchange.manifest import Manifest
 from mole.provider.deliver import deliver
 from mole.provider.recover import recover, row_table
@@ -63,14 +64,15 @@ def test_floats_come_back_unclipped(tmp_path, rng, numbers):
 
 def test_samples_of_several_types_come_back_from_0_to_1(tmp_path, rng):
     layer = mole.FirstLayer.conv(np.ones((2, 1, 3, 3)), None, input_shape=(1, 8, 8))
-    key = mole.MorphKey.generate((1, 8, 8), insecure_seed=bytes(32))
+    key = mole.MorphKey.generate((1, 8, 8), insecure_seed=bytes(32), **cut())
     eight = rng.integers(0, 256, (8, 8), dtype=np.uint8)
     sixteen = rng.integers(0, 65536, (8, 8), dtype=np.uint16)
     (tmp_path / "scans").mkdir()
     Image.fromarray(eight).save(tmp_path / "scans" / "1.png")
     Image.fromarray(sixteen).save(tmp_path / "scans" / "2.png")
     store = LocalStore(tmp_path / "out")
-    deliver(open_source(str(tmp_path / "scans")), layer, key, store, rows_per_shard=1)
+    with pytest.warns(MoleWarning, match="several number types: 1 of uint8 and 1 of uint16"):
+        deliver(open_source(str(tmp_path / "scans")), layer, key, store, rows_per_shard=1)
     found = recover(store, key)["x_train"]
     assert found.dtype == np.float32
     assert np.allclose(found[:, 0], [eight / 255, sixteen / 65535], atol=1e-5)

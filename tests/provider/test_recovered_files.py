@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 import mole
+from chosen_layout import cut
 from command import files_in
 from deliveries import contents
 from mole.errors import DeliveryError, FileError, ParameterError
@@ -28,7 +29,7 @@ SHAPE = (3, 4, 4)
 def layer_and_key(shape=SHAPE, normalisation=None):
     weight = np.random.default_rng(1).normal(size=(4, shape[0], 3, 3)).astype(np.float32)
     layer = mole.FirstLayer.conv(weight, None, input_shape=shape, padding=1, normalisation=normalisation)
-    return layer, mole.MorphKey.generate(shape, insecure_seed=bytes(32))
+    return layer, mole.MorphKey.generate(shape, insecure_seed=bytes(32), **cut())
 
 
 def made(source, out, shape=SHAPE, normalisation=None, **options):

@@ -68,6 +68,14 @@ def test_joining_undoes_cutting(layout, count):
     assert blocks.shape == (count * layout.blocks, layout.block)
     assert np.array_equal(layout.to_rows(blocks), unroll(batch))
     assert np.array_equal(layout.to_blocks(unroll(batch)), blocks)
+    for dtype in ("float64", "float32"):
+        cut, joined = np.empty(blocks.shape, dtype), np.empty(unroll(batch).shape, dtype)
+        assert layout.to_blocks(batch, out=cut) is cut
+        assert np.array_equal(cut, blocks.astype(dtype))
+        assert layout.to_rows(cut, out=joined) is joined
+        assert np.array_equal(joined, unroll(batch).astype(dtype))
+    turned = np.asfortranarray(unroll(batch))  # in another order in memory
+    assert np.array_equal(layout.to_blocks(turned), blocks)
 
 
 @given(layouts())
@@ -120,7 +128,7 @@ def test_every_name_has_a_layout(name):
 
 
 def test_what_cannot_be_cut_is_refused():
-    with pytest.raises(ParameterError, match="layout 'spirals' is unknown: use rows or tiles"):
+    with pytest.raises(ParameterError, match="'spirals' is unknown: use rows, tiles or shuffled"):
         Layout.of("spirals", (1, 8, 8), 4)
     with pytest.raises(ParameterError, match="kappa = 5 does not divide"):
         Layout.of("rows", (1, 8, 8), 5)

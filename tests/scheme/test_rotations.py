@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from mole.scheme.rotations import PANEL, product, rotation_from
+from mole.scheme.rotations import PANEL, rotation_from
+from mole.scheme.sharing_out import product
 
 
 def by_lapack(matrix: np.ndarray) -> np.ndarray:
@@ -42,7 +43,7 @@ def test_progress_is_told_to_the_end(rng):
 def test_the_number_of_threads_does_not_show(rng, monkeypatch):
     normal, other = rng.normal(size=(2, 600, 600))
     many = rotation_from(normal), product(normal, other)
-    monkeypatch.setattr("mole.scheme.rotations._processors", lambda: 1)
+    monkeypatch.setattr("mole.scheme.sharing_out.processors", lambda: 1)
     assert np.array_equal(rotation_from(normal), many[0])
     assert np.array_equal(product(normal, other), many[1])
     assert np.allclose(many[1], normal @ other, atol=1e-10)

@@ -8,6 +8,8 @@ from hypothesis import assume, given
 
 import mole
 from mole.errors import ParameterError, ShapeError, UnsupportedLayerError
+from mole.scheme.convolution import features_of
+from mole.scheme.geometry import LayerGeometry
 from mole.scheme.layer_matrix import layer_matrix
 from mole.scheme.layer_sizes import augmented_bytes, refuse_too_large
 from mole.scheme.layouts import Layout, TilesLayout
@@ -54,6 +56,38 @@ def test_rows_and_columns_are_those_of_the_dense_matrix(drawn):
     assert np.allclose(augmented.matrix, dense, atol=1e-9)
     some = np.arange(0, layout.elements, 3)
     assert np.allclose(augmented.rows(some), dense[some], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"padding": 1}, {"stride": 2, "padding": 3}, {"dilation": 2, "padding": (0, 2)}]
+)
+def test_a_layer_for_a_crop_gives_the_crops_features(rng, options):
+    """A crop along the borders of tiles is a sample like any other, with zeros beyond its own edge."""
+    weight = rng.normal(size=(4, 3, 3, 3))
+    layer = mole.FirstLayer.conv(weight, rng.normal(size=4), input_shape=(3, 24, 32), **options)
+    key, plain = key_for(layer, 4), rng.normal(size=(2, 3, 24, 32))
+    augmented = mole.augment(layer, key, dtype="float64")
+    cropped = augmented.for_shape((3, 12, 8))
+    assert cropped.kappa == 6
+    here = (slice(None), slice(None), slice(4, 16), slice(8, 16))
+    expected = features_of(replace(layer, input_shape=(3, 12, 8)), plain[here])
+    found = cropped.features(mole.morph(plain, key)[here])
+    assert np.allclose(found, expected[:, key.channel_order(4)], atol=1e-9)
+    assert cropped.for_shape(layer.input_shape).output_shape == layer.output_shape
+
+
+def test_only_tiles_are_for_samples_of_any_size(rng):
+    layer = mole.FirstLayer.conv(rng.normal(size=(4, 3, 3, 3)), None, input_shape=(3, 8, 8))
+    tiles = mole.augment(layer, key_for(layer, 4))
+    rows = mole.augment(layer, mole.MorphKey.generate(layer.input_shape, insecure_seed=SEED))
+    for made, shape, reason in [
+        (rows, (3, 4, 4), "blocks of rows is for samples of one shape"),
+        (tiles, (3, 6, 6), "cannot be cut into tiles of side 4"),
+        (tiles, (1, 8, 8), "other channels"),
+        (tiles, (3, 8), "other channels or axes"),
+    ]:
+        with pytest.raises(ParameterError, match=reason):
+            made.for_shape(shape)
 
 
 def stem(channels: int = 64, side: int = 224) -> mole.FirstLayer:
@@ -116,3 +150,23 @@ def test_kappa_and_tiles_exclude_each_other():
 def test_a_core_of_the_wrong_size_names_a_tile_that_fits(shape, tile, words):
     with pytest.raises(ParameterError, match=words):
         mole.MorphKey.generate(shape, tile=tile)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"geometry": LayerGeometry((3, 3), (1, 1), ((1, 10**6), (1, 1)), (1, 1))},
+     {"output_shape": (2, 4, 4)}, {"output_shape": (2, 8, 8, 8)}, {"output_shape": (2, 8)}],
+)  # fmt: skip
+def test_features_that_the_geometry_does_not_give_are_refused(rng, wrong):
+    """A file may claim anything: zeros of a terabyte, or another number of axes."""
+    layer = mole.FirstLayer.conv(rng.normal(size=(2, 1, 3, 3)), None, input_shape=(1, 8, 8), padding=1)
+    made = mole.augment(layer, key_for(layer, 4))
+    with pytest.raises(ShapeError, match=r"does not give|does not lead to"):
+        replace(made, **wrong)
+
+
+def test_a_kernel_that_reaches_too_far_is_refused_before_it_is_built():
+    weight = np.ones((1, 3, 2, 2))
+    far = mole.FirstLayer.conv(weight, None, input_shape=(3, 64, 64), stride=8, dilation=2000, padding=1000)
+    with pytest.raises(UnsupportedLayerError, match="reaches over 2001x2001 positions"):
+        refuse_too_large(far, TilesLayout.of_side((3, 64, 64), 8))

@@ -87,7 +87,8 @@ def test_a_pickle_runs_no_code(tmp_path, cifar):
 )
 def test_unfit_cifar(tmp_path, batch):
     (tmp_path / "test_batch").write_bytes(pickle.dumps(batch))
-    refusal(tmp_path, named=tmp_path / "test_batch")
+    message = refusal(tmp_path, named=tmp_path / "test_batch")
+    assert message.endswith("is not one of CIFAR's files, or it is cut off: get it again")
 
 
 def test_cut_off_cifar(tmp_path, cifar):

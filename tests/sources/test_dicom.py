@@ -74,29 +74,40 @@ def bad_sample(path):
 
 
 def test_a_cut_off_file():
-    bad_sample(bundled("MR_truncated.dcm"))
+    assert "pixel data is less than expected (8130 vs 8192 bytes)" in bad_sample(
+        bundled("MR_truncated.dcm")
+    )
+
+
+NO_START, NO_PIXELS = "it does not begin as DICOM files do", "it does not say how its pixels are stored"
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"hello", b"\0" * 128 + b"DICM", b"\0" * 128 + b"DICM" + b"\xff" * 99]
-)
-def test_files_that_are_no_dicom(tmp_path, content):
-    (tmp_path / "1.dcm").write_bytes(content)
-    bad_sample(tmp_path / "1.dcm")
-
-
-@pytest.mark.parametrize(
-    "elements",
+    ("content", "reason"),
     [
-        {"WindowCenter": 1, "WindowWidth": 0},
-        {"WindowCenter": 1, "WindowWidth": 5, "VOILUTFunction": "CUBIC"},
-        {"PhotometricInterpretation": "CIELAB"},
-        {"PhotometricInterpretation": "PALETTE COLOR"},
-        {"Rows": 400},
+        (b"", NO_START),
+        (b"hello", NO_START),
+        (b"\0" * 128 + b"DICM", NO_PIXELS),
+        (b"\0" * 128 + b"DICM" + b"\xff" * 99, "End of file reached"),  # a warning, which is an error here
     ],
 )
-def test_images_that_cannot_be_shown(tmp_path, elements):
-    bad_sample(save(tmp_path / "1.dcm", STORED, **elements))
+def test_files_that_are_no_dicom(tmp_path, content, reason):
+    (tmp_path / "1.dcm").write_bytes(content)
+    assert reason in bad_sample(tmp_path / "1.dcm")
+
+
+@pytest.mark.parametrize(
+    ("elements", "reason"),
+    [
+        ({"WindowCenter": 1, "WindowWidth": 0}, "its window is 0 wide"),
+        ({"WindowCenter": 1, "WindowWidth": 5, "VOILUTFunction": "CUBIC"}, "of kind CUBIC"),
+        ({"PhotometricInterpretation": "CIELAB"}, "'CIELAB'"),
+        ({"PhotometricInterpretation": "PALETTE COLOR"}, "Palette"),
+        ({"Rows": 400}, "less than expected (32 vs 3200 bytes)"),
+    ],
+)
+def test_images_that_cannot_be_shown(tmp_path, elements, reason):
+    assert reason in bad_sample(save(tmp_path / "1.dcm", STORED, **elements))
 
 
 def test_frames_that_are_missing_at_the_end(tmp_path):

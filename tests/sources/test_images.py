@@ -112,13 +112,20 @@ def test_cut_off_images_are_bad_samples(tmp_path, rng, suffix):
     path = tmp_path / f"1{suffix}"
     save_image(path, rgb(rng, side=40))
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    bad_sample(path)
+    assert "cannot be used: it is not a readable image (" in bad_sample(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b"\x89PNG\r\n\x1a\n"])
-def test_files_that_are_no_images_are_bad_samples(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "it is empty"),
+        (b"hello", "it is not an image that can be read, or it is damaged"),
+        (b"\x89PNG\r\n\x1a\n", "it is not an image that can be read, or it is damaged"),
+    ],
+)
+def test_files_that_are_no_images_are_bad_samples(tmp_path, content, reason):
     (tmp_path / "1.png").write_bytes(content)
-    bad_sample(tmp_path / "1.png")
+    assert bad_sample(tmp_path / "1.png").endswith(f"cannot be used: {reason}")
 
 
 def test_a_file_that_vanished_is_a_bad_sample(tmp_path, rng):

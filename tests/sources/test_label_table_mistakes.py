@@ -1,5 +1,7 @@
 """Tables of labels that do not fit, or cannot be read: everything that is wrong, in one message."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -41,9 +43,30 @@ def test_all_mistakes_in_one_message(photos, tmp_path):
 def test_a_column_that_is_not_there_is_one_of_them(photos, tmp_path):
     table = write_table(tmp_path / "t.csv", ROWS[:2])
     assert mistakes(photos, table, label_column="finding") == [
-        "no column 'finding': it has label, age",
+        "no column 'finding' (it has label, age): give label_column=...",
         "in the folder, but not in the table (1): sub/c.jpg",
     ]
+    bare = write_table(tmp_path / "t.csv", [{"file_name": row["file_name"]} for row in ROWS])
+    assert mistakes(photos, bare) == ["no column 'label' (it has nothing but names)"]
+
+
+def test_an_image_of_a_kind_that_is_not_read_is_no_mistake_of_the_table(photos, tmp_path):
+    (photos / "d.gif").write_bytes(b"GIF89a")
+    rows = [*ROWS, {"file_name": "d.gif", "label": "cat", "age": 1}]
+    source = open_source(photos, labels=write_table(tmp_path / "t.csv", rows))
+    assert told(source) == LABELS
+    assert source.unread == (f"{photos}/d.gif",)  # so that it is refused with all other bad images
+    rows.append({"file_name": "e.gif", "label": "cat", "age": 1})
+    assert mistakes(photos, write_table(tmp_path / "t.csv", rows)) == [
+        "in the table, but not in the folder (1): e.gif",
+        "of a kind that cannot be read (1): d.gif: convert to PNG",
+    ]
+
+
+def test_a_name_without_its_ending_means_the_image_that_can_be_read(photos, tmp_path):
+    (photos / "a.gif").write_bytes(b"GIF89a")
+    rows = [{**row, "file_name": Path(row["file_name"]).stem} for row in ROWS]
+    assert told(open_source(photos, labels=write_table(tmp_path / "t.csv", rows))) == LABELS
 
 
 def test_the_same_row_twice_is_no_mistake_and_a_name_for_two_files_is(photos, tmp_path):

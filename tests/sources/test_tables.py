@@ -1,6 +1,5 @@
-"""Parquet files and saved Hugging Face data sets: real files, with the pixels that went into them."""
+"""Parquet files: real ones, with the pixels that went into them."""
 
-import io
 import json
 import tempfile
 
@@ -8,61 +7,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
 
+from image_tables import (
+    ROWS,
+    assert_pixels,
+    fixed_lists,
+    large_bytes,
+    nested_lists,
+    png,
+    raw_bytes,
+    refusal,
+    structs,
+    tensors,
+    write,
+)
 from mole.errors import SourceError
 from mole.sources.opening import open_source
 from mole.sources.source import BadSampleError
-
-ROWS = 4
 
 
 @pytest.fixture
 def pixels(rng):
     return rng.integers(0, 256, (ROWS, 6, 7, 3), dtype=np.uint8)
-
-
-def png(pixels):
-    sink = io.BytesIO()
-    Image.fromarray(pixels).save(sink, "PNG")
-    return sink.getvalue()
-
-
-def structs(pixels):
-    return pa.array([{"bytes": png(image), "path": None} for image in pixels])
-
-
-def raw_bytes(pixels):
-    return pa.array([png(image) for image in pixels])
-
-
-def large_bytes(pixels):
-    return raw_bytes(pixels).cast(pa.large_binary())
-
-
-def tensors(pixels):
-    return pa.FixedShapeTensorArray.from_numpy_ndarray(pixels)
-
-
-def nested_lists(pixels):
-    return pa.array(pixels.tolist(), pa.list_(pa.list_(pa.list_(pa.uint8()))))
-
-
-def fixed_lists(pixels):
-    return pa.array(pixels.tolist(), pa.list_(pa.list_(pa.list_(pa.uint8(), 3), 7), 6))
-
-
-def write(path, **columns):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table(columns), path)
-
-
-def assert_pixels(split, pixels):
-    assert len(split) == len(pixels)
-    for index, image in enumerate(pixels):
-        values, axes = split.read(index)
-        assert (values.dtype, axes) == (np.uint8, "hwc")
-        np.testing.assert_array_equal(values, image)
 
 
 @pytest.mark.parametrize("column", [structs, raw_bytes, large_bytes, tensors, nested_lists, fixed_lists])
@@ -187,14 +153,6 @@ def test_the_image_is_found_by_name_among_several_columns(tmp_path, pixels):
     assert_pixels(open_source(str(tmp_path / "d.parquet")).splits["train"], pixels)
 
 
-def refusal(path, named=None):
-    with pytest.raises(SourceError) as caught:
-        open_source(str(path))
-    assert str(named or path) in str(caught.value)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 UNFIT = {
     "no images": ({"label": [1]}, "no column of images"),
     "lists that are no images": ({"objects": [[{"box": 1}]], "words": [["a"]]}, "no column of images"),
@@ -256,94 +214,3 @@ def test_bad_cells_are_bad_samples(tmp_path, case):
     with pytest.raises(BadSampleError, match=f"^row 0 of {path} .train. cannot be used: it") as caught:
         open_source(str(path)).splits["train"].read(0)
     assert "\n" not in str(caught.value)
-
-
-# Saved data sets
-
-
-@pytest.fixture
-def datasets(tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "huggingface"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    found = pytest.importorskip("datasets", reason="needs Hugging Face's datasets")
-    found.disable_progress_bars()
-    return found
-
-
-@pytest.fixture
-def saved(datasets, pixels):
-    """A data set with class names, from which the tests save what they need."""
-    features = datasets.Features(
-        {
-            "image": datasets.Image(),
-            "label": datasets.ClassLabel(names=["cat", "dog"]),
-            "site": datasets.Value("string"),
-        }
-    )
-    images = [Image.fromarray(image) for image in pixels]
-    columns = {"image": images, "label": [1, 0, 0, 1], "site": list("abcd")}
-    return datasets.Dataset.from_dict(columns, features=features)
-
-
-def test_a_saved_dataset(tmp_path, saved, pixels):
-    saved.save_to_disk(tmp_path / "d", num_shards=2)
-    source = open_source(str(tmp_path / "d"))
-    split = source.splits["train"]
-    assert (source.kind, source.classes, split.labels.tolist()) == (
-        "saved data set",
-        ("cat", "dog"),
-        [1, 0, 0, 1],
-    )
-    assert split.extra["site"].to_pylist() == list("abcd")
-    assert_pixels(split, pixels)
-
-
-def test_a_saved_dataset_dict(tmp_path, datasets, saved, pixels):
-    parts = {"train": saved.select(range(3)), "validation": saved.select([3])}
-    datasets.DatasetDict(parts).save_to_disk(tmp_path / "d")
-    source = open_source(str(tmp_path / "d"))
-    assert source.classes == ("cat", "dog")
-    assert {name: split.labels.tolist() for name, split in source.splits.items()} == {
-        "train": [1, 0, 0],
-        "validation": [1],
-    }
-    assert_pixels(source.splits["train"], pixels[:3])
-    assert_pixels(source.splits["validation"], pixels[3:])
-
-
-def test_a_dataset_with_its_rows_in_another_order(tmp_path, saved, pixels):
-    saved.select([2, 0]).save_to_disk(tmp_path / "d")
-    assert_pixels(open_source(str(tmp_path / "d")).splits["train"], pixels[[2, 0]])
-
-
-def test_arrays_in_a_saved_dataset(tmp_path, datasets, pixels):
-    features = datasets.Features({"image": datasets.Array3D((6, 7, 3), "uint8")})
-    datasets.Dataset.from_dict({"image": list(pixels)}, features=features).save_to_disk(tmp_path / "d")
-    assert_pixels(open_source(str(tmp_path / "d")).splits["train"], pixels)
-
-
-def test_cached_work_is_no_data(tmp_path, saved):
-    saved.save_to_disk(tmp_path / "d")
-    data = next((tmp_path / "d").glob("data-*.arrow"))
-    (tmp_path / "d" / "cache-1234.arrow").write_bytes(data.read_bytes())
-    assert open_source(str(tmp_path / "d")).count == ROWS
-
-
-def test_parquet_that_datasets_wrote(tmp_path, saved, pixels):
-    saved.to_parquet(tmp_path / "train.parquet")
-    source = open_source(str(tmp_path))
-    assert source.classes == ("cat", "dog")
-    assert_pixels(source.splits["train"], pixels)
-
-
-def test_damaged_saved_datasets(tmp_path, saved):
-    folder = tmp_path / "d"
-    saved.save_to_disk(folder)
-    data = next(folder.glob("data-*.arrow"))
-    data.write_bytes(data.read_bytes()[:-300])
-    assert "not a readable Arrow file" in refusal(folder, named=data)
-    data.unlink()
-    assert "not a readable Arrow file" in refusal(folder, named=data)
-    for state in ("{", "[]", "{}", json.dumps({"_data_files": [{"filename": "../elsewhere.arrow"}]})):
-        (folder / "state.json").write_text(state)
-        assert "is damaged" in refusal(folder, named=folder / "state.json")

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from mole.errors import DeliveryError, KeyFileError, ParameterError
+from mole.storage.age_keys import parse_identities
 from mole.storage.checked import load_checked, write_checked
-from mole.storage.identities import identity_texts
+from mole.storage.identities import identity_texts, recipient_texts
 from mole.storage.sealed import SealedStore
 from mole.storage.stores import LocalStore, digest_of, stored_file
 from secrets_kept import DEVELOPER, RECIPIENT, STRANGER, ssh_key
@@ -73,8 +74,9 @@ def test_a_clear_file_does_not_pass_for_a_sealed_one(store):
         store.names()
 
 
-def test_ssh_keys_open_it_too(store, tmp_path):
-    key = ssh_key(tmp_path / "developer")
+@pytest.mark.parametrize("kind", ["ed25519", "rsa"])
+def test_ssh_keys_open_it_too(store, tmp_path, kind):
+    key = ssh_key(tmp_path / "developer", kind=kind)
     recipient = key.with_name("developer.pub").read_text()
     writer = SealedStore(store.inner, identities=[str(DEVELOPER)], recipients=[RECIPIENT, recipient])
     writer.write("one", CONTENT)
@@ -129,10 +131,47 @@ def test_an_ssh_key_with_a_passphrase_is_refused_with_what_to_do(tmp_path, form)
     ("identity", "error", "says"),
     [
         ("nowhere.txt", KeyFileError, r"nowhere\.txt cannot be read"),
-        ("AGE-SECRET-KEY-1QQQQ", ParameterError, "an identity cannot be read"),
+        ("AGE-SECRET-KEY-1QQQQ", ParameterError, "^an identity cannot be read: .* RSA[)]$"),
     ],
 )
 def test_a_bad_identity_is_refused_and_never_shown(identity, error, says):
     with pytest.raises(error, match=says) as caught:
         identity_texts([identity])
     assert "QQQQ" not in str(caught.value)
+
+
+def test_the_wrong_half_of_a_key_is_called_that_and_never_shown(tmp_path):
+    private = ssh_key(tmp_path / "developer")
+    public = tmp_path / "developer.pub"
+    age_public, age_secret = tmp_path / "recipient.txt", tmp_path / "identity.txt"
+    age_public.write_text(f"{RECIPIENT}\n")
+    age_secret.write_text(f"# public key: {RECIPIENT}\n{DEVELOPER}\n")
+    for text in (age_secret.read_text(), str(DEVELOPER), str(DEVELOPER).lower(), private.read_text()):
+        with pytest.raises(ParameterError, match="which stays with its owner: give ") as caught:
+            recipient_texts([RECIPIENT, text])
+        assert text.strip().splitlines()[-1][-20:] not in str(caught.value)
+    for file in (age_public, public):
+        with pytest.raises(ParameterError, match=f"^{file}: an identity is the secret half of a key"):
+            identity_texts([age_secret, file])
+        with pytest.raises(ParameterError, match=r"a recipient is a text, and \S+ is a file: give what"):
+            recipient_texts([file])
+        with pytest.raises(ParameterError, match=r"an identity cannot be read: .*, not its path$"):
+            parse_identities(str(file))
+    age_public.write_text("# nothing but a remark\n")
+    with pytest.raises(ParameterError, match=r"recipient\.txt: an identity cannot be read"):
+        identity_texts(age_public)
+    assert identity_texts([age_secret, private]) == (age_secret.read_text(), private.read_text())
+
+
+def test_what_is_said_of_ssh_keys_is_what_is_taken(tmp_path):
+    for kind, is_taken in (("ed25519", True), ("rsa", True), ("ecdsa", False)):
+        private = ssh_key(tmp_path / kind, kind=kind)
+        public = (tmp_path / f"{kind}.pub").read_text()
+        if is_taken:
+            assert recipient_texts([public]) == (" ".join(public.split()[:2]),)
+            assert identity_texts(private)
+            continue
+        with pytest.raises(ParameterError, match=r"expected .* public key \(ssh-ed25519 or ssh-rsa\)$"):
+            recipient_texts([public])
+        with pytest.raises(ParameterError, match=r"SSH private key \(Ed25519 or RSA\)$"):
+            identity_texts(private)

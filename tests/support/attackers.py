@@ -47,6 +47,7 @@ class Delivery:
         plain,
         *,
         kappa=1,
+        tile=None,
         core="orthogonal",
         sample=None,
         dtype="float32",
@@ -55,12 +56,13 @@ class Delivery:
     ):
         self.layer, self.plain, self.public = layer, plain, public
         self.key = mole.MorphKey.generate(
-            layer.input_shape, kappa=kappa, core=core, sample=sample, insecure_seed=seed
+            layer.input_shape, kappa=kappa, tile=tile, core=core, sample=sample, insecure_seed=seed
         )
         self.order = self.key.channel_order(layer.channels)
         self._common = {
             "morphed": mole.morph(plain, self.key),
-            "kappa": kappa,
+            "kappa": self.key.kappa,
+            "layout": self.key.morphing.layout.name,
             "augmented": mole.augment(layer, self.key, dtype=dtype),
             "geometry": LayerGeometry.of(layer),
             "public": public,

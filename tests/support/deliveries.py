@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 import mole
+from chosen_layout import cut
 from mole.exchange.delivery import Delivery
 
 SHAPE = (3, 8, 8)
@@ -37,7 +38,7 @@ def make_layer(seed: int = 0) -> mole.FirstLayer:
 
 
 def make_key(seed: int = 0, **options) -> mole.MorphKey:
-    return mole.MorphKey.generate(SHAPE, insecure_seed=bytes([seed] * 32), **options)
+    return mole.MorphKey.generate(SHAPE, insecure_seed=bytes([seed] * 32), **cut(**options))
 
 
 def tensors(table: pa.Table, shape: tuple[int, ...] = SHAPE) -> np.ndarray:

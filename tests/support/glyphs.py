@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import mole
+from chosen_layout import cut
 from mole.torch import CheckpointFacts, MorphedDataset
 from mole.torch.networks import build_network
 
@@ -47,4 +48,4 @@ def network(seed: int = 0) -> nn.Module:
 
 
 def make_key(seed: int = 0) -> mole.MorphKey:
-    return mole.MorphKey.generate(SHAPE, insecure_seed=bytes([seed] * 32))
+    return mole.MorphKey.generate(SHAPE, insecure_seed=bytes([seed] * 32), **cut())

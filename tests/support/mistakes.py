@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from safetensors.torch import save_file
 import mole
 from command import call, files_in, right
 from deliveries import make_key, make_layer, write_npz
+from light_passphrases import save_lightly
 
 IDENTITY = pyrage.x25519.Identity.generate()
 NETWORK = """
@@ -73,7 +75,7 @@ def make_place(folder: Path) -> Path:
     recipients = [str(IDENTITY.to_public())]
     make_key(0).save(folder / "my.key", recipients=recipients)
     make_key(1).save(folder / "other.key", recipients=recipients)
-    make_key(0).save(folder / "locked.key", "open sesame")
+    save_lightly(make_key(0), folder / "locked.key", "open sesame")
     mole.MorphKey.generate((3, 9, 9)).save(folder / "wide.key", recipients=recipients)
     right("deliver", "data.npz", *LAYER, *MINE, "--out", "delivery", cwd=folder)
     right("deliver", "bare.npz", *LAYER, *MINE, "--out", "unlabelled", cwd=folder)
@@ -149,6 +151,20 @@ def cases(table: dict) -> list:
                         pytest.param(command, call_, " cannot be ", id=f"{name}-{place}", marks=marks)
                     )
     return found
+
+
+def checks_of(mistakes: dict, not_applying: dict[str, set[str]]) -> tuple[Callable, Callable]:
+    """The two tests of a table of mistakes: each is told as it should be, and none is forgotten."""
+
+    @pytest.mark.parametrize(("command", "arguments", "sentence"), cases(mistakes))
+    def told(mistaken_place: Path, command: str, arguments: list, sentence: str) -> None:
+        check_mistake(mistaken_place, command, arguments, sentence)
+
+    @pytest.mark.parametrize("command", mistakes)
+    def complete(command: str) -> None:
+        assert is_complete(mistakes[command], not_applying[command])
+
+    return told, complete
 
 
 def check_mistake(place: Path, command: str, arguments: list, sentence: str) -> None:

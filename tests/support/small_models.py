@@ -6,8 +6,9 @@ import torch
 from torch import nn
 
 import mole
+from chosen_layout import cut
 from mole.errors import UnsupportedLayerError
-from mole.torch import attach, export_first_layer
+from mole.torch import MorphedDataset, attach, export_first_layer
 
 
 class Net(nn.Module):
@@ -36,9 +37,14 @@ def reasons(model: nn.Module, shape=(3, 8, 8)) -> str:
 def agree(model: nn.Module, shape: tuple[int, ...]) -> bool:
     """Whether an attached model gives the plain one's answers, its channels shuffled."""
     model.eval()
-    layer, key = export_first_layer(model, shape), mole.MorphKey.generate(shape)
+    layer, key = export_first_layer(model, shape), mole.MorphKey.generate(shape, **cut())
     samples = np.random.default_rng(0).normal(size=(2, *shape)).astype(np.float32)
     with torch.no_grad():
         truth = model(torch.from_numpy(samples))[:, key.channel_order(layer.channels)]
         attach(model, mole.augment(layer, key))
         return torch.allclose(model(torch.from_numpy(mole.morph(samples, key))), truth, atol=1e-4)
+
+
+def by_torch(folder, split="train") -> np.ndarray:
+    """The samples of a delivery, as the data set gives them."""
+    return torch.stack([sample for sample, _ in MorphedDataset(folder, split)]).numpy()

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import mole
+from chosen_layout import about_rows
 from glyphs import CLASSES, FACTS, SHAPE, make_key, network
 from mole.errors import FileError, ParameterError
 from mole.storage.checked import load_checked, save_checked
@@ -48,6 +49,7 @@ def test_a_checkpoint_of_a_plain_network(name, tmp_path):
     assert facts.key_fingerprint is None
 
 
+@about_rows  # a Linear layer
 def test_a_checkpoint_of_somebodys_own_network(setting, tmp_path):
     def own():
         return nn.Sequential(nn.Flatten(), nn.Linear(144, 8), nn.ReLU(), nn.Linear(8, 4))

@@ -12,11 +12,11 @@ from mole import augment, morph
 from mole.torch import attach
 
 
-@pytest.fixture
-def model():
+@pytest.fixture(params=["dense", "factored"])
+def model(request):
     torch.manual_seed(0)
     network = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(256, 5))
-    attach(network, augment(make_layer(), make_key()))
+    attach(network, augment(make_layer(), make_key(), form=request.param))
     return network.eval()
 
 

@@ -84,17 +84,20 @@ def test_vit_base_at_imagenet_size():
     assert count_macs(model, (3, 224, 224)) == pytest.approx(17.56e9, rel=0.001)
 
 
-def test_an_attached_layer_costs_what_equation_17_says(rng):
+@pytest.mark.parametrize("form", ["dense", None])
+def test_an_attached_layer_costs_what_equation_17_says_or_less_in_factors(form):
     model, shape = small_vgg((1, 28, 28), 10), (1, 28, 28)
     plain = count_macs(model, shape)
     layer = mole.torch.export_first_layer(model, shape)
     sizes = LayerSizes.of(layer)
-    mole.torch.attach(model, mole.augment(layer, mole.MorphKey.generate(shape)))
+    mole.torch.attach(model, mole.augment(layer, mole.MorphKey.generate(shape), form=form))
     extra = developer_extra_macs(
         input_elements=sizes.input_elements, output_elements=sizes.output_elements,
         kernel_elements=sizes.kernel_elements,
     )  # fmt: skip
-    assert count_macs(model, shape) - plain == extra > 0
+    fewer = sizes.stored_numbers - sizes.output_elements * sizes.kernel_elements
+    assert count_macs(model, shape) - plain == (extra if form == "dense" else fewer) > 0
+    assert fewer < extra
 
 
 def test_a_training_step_is_about_three_forward_passes():

@@ -14,12 +14,15 @@ from mole.torch import AugmentedModule, attach, export_first_layer
 from processors import needs_16_bits
 
 
-@pytest.fixture(params=[None, 4], ids=["rows", "tiles"])
+@pytest.fixture(params=["rows", "factored", "tiles"])
 def setting(rng, request):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 64, 5))
-    key = mole.MorphKey.generate((3, 8, 8), tile=request.param, insecure_seed=bytes(32))
-    module = attach(model, mole.augment(export_first_layer(model, (3, 8, 8)), key))
+    tile = 4 if request.param == "tiles" else None
+    key = mole.MorphKey.generate((3, 8, 8), tile=tile, insecure_seed=bytes(32))
+    form = "factored" if request.param == "factored" else None
+    module = attach(model, mole.augment(export_first_layer(model, (3, 8, 8)), key, form=form))
+    assert (module.mixing is not None) == (form is not None)
     images = rng.normal(size=(6, 3, 8, 8)).astype(np.float32)
     return model, module, torch.from_numpy(mole.morph(images, key))
 
@@ -27,7 +30,8 @@ def setting(rng, request):
 def test_it_is_frozen_and_moves(setting):
     model, module, morphed = setting
     assert list(module.parameters()) == []
-    assert set(module.state_dict()) == {"weight", "bias", "key_id"}
+    own = {"mixing"} if module.mixing is not None else set()
+    assert set(module.state_dict()) == {"weight", "bias", "key_id"} | own
     model.requires_grad_(True)
     assert not module.weight.requires_grad
     for dtype in (torch.float64, torch.float32):
@@ -127,7 +131,9 @@ class Padded(nn.Module):
 def test_an_attached_model_is_scripted_and_traced(setting, make, convert):
     _, _, morphed = setting
     model = make()
-    attach(model, mole.augment(export_first_layer(model, (3, 8, 8)), mole.MorphKey.generate((3, 8, 8))))
+    form = "dense" if setting[1].mixing is None else "factored"
+    key = mole.MorphKey.generate((3, 8, 8))
+    attach(model, mole.augment(export_first_layer(model, (3, 8, 8)), key, form=form))
     converted = convert(model)
     for batch in (morphed, morphed[:2]):
         with torch.no_grad():

@@ -9,8 +9,10 @@ import mole
 from mole.errors import ShapeError
 from mole.exchange.checkpoint_files import CheckpointFacts
 from mole.torch import attach, export_first_layer, load_checkpoint, save_checkpoint
+from mole.torch.macs import count_macs
 from mole.torch.networks import build_network
 from mole.torch.tiles_module import TilesModule
+from processors import needs_16_bits
 
 LAYERS = {
     "ResNet's stem": (lambda: nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False), (3, 224, 224), 8),
@@ -33,20 +35,60 @@ def error(features: torch.Tensor, expected: torch.Tensor) -> float:
     return float((features - expected).norm() / expected.norm())
 
 
+class Both:
+    """A layer on images, and its augmented one on the same images morphed."""
+
+    def __init__(self, rng: np.random.Generator, make, shape: tuple[int, ...], tile: int) -> None:
+        torch.manual_seed(0)
+        self.layer = make()
+        self.module, key = attached(self.layer, shape, tile)
+        self.images = rng.normal(size=(2, *shape)).astype(np.float32)
+        self.morphed = torch.from_numpy(mole.morph(self.images, key))
+        with torch.no_grad():
+            plain = self.layer(torch.from_numpy(self.images))
+        self.expected = plain[:, key.channel_order(self.layer.out_channels)]
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_features_are_those_of_torchs_own_layer(rng, name):
+    both = Both(rng, *LAYERS[name])
+    assert error(both.module(both.morphed), both.expected) <= 1e-5
     make, shape, tile = LAYERS[name]
-    torch.manual_seed(0)
-    layer = make()
-    module, key = attached(layer, shape, tile)
-    images = rng.normal(size=(2, *shape)).astype(np.float32)
-    morphed = torch.from_numpy(mole.morph(images, key))
-    with torch.no_grad():
-        expected = layer(torch.from_numpy(images))[:, key.channel_order(layer.out_channels)]
-        assert error(module(morphed), expected) <= 1e-5
-        _, other = attached(make(), shape, tile)
-        wrong = torch.from_numpy(mole.morph(images, other))
-        assert error(module(wrong), expected) > 0.5
+    _, other = attached(make(), shape, tile)
+    wrong = torch.from_numpy(mole.morph(both.images, other))
+    assert error(both.module(wrong), both.expected) > 0.5
+
+
+ODD = {
+    "cut off at the end": (lambda: nn.Conv2d(2, 3, 3), (2, 8, 8), 4),
+    "far beyond its neighbours": (lambda: nn.Conv2d(1, 2, 4, padding=7, dilation=5), (1, 8, 12), 4),
+    "zeros after the last tile": (lambda: nn.Conv2d(1, 2, 2, stride=4, padding=1), (1, 8, 8), 4),
+    "a kernel that skips pixels": (lambda: nn.Conv2d(2, 4, 2, stride=4, groups=2), (2, 8, 8), 4),
+    "unlike sides": (lambda: nn.Conv2d(1, 2, (1, 5), stride=(2, 1), padding=(0, 2)), (1, 8, 8), 4),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_features_in_parts_are_the_whole_of_them(rng, name):
+    both = Both(rng, *ODD[name])
+    features = both.module(both.morphed)
+    assert error(features, both.expected) <= 1e-5
+    assert features.is_contiguous()
+
+
+@needs_16_bits
+@pytest.mark.parametrize("name", ODD)
+def test_autocast_gives_what_it_gives_a_convolution(rng, name):
+    both = Both(rng, *ODD[name])
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert both.module(both.morphed).dtype == both.layer(torch.from_numpy(both.images)).dtype
+
+
+def test_zeros_of_the_kernel_are_not_multiplied():
+    """ResNet's stem in tiles of 8: per axis, features 0 and 1 need two tiles, 2 one, and 3 two: 7 of 12."""
+    module, _ = attached(nn.Conv2d(3, 8, 7, stride=2, padding=3, bias=False), (3, 32, 32), 8)
+    tiles = 4 * 4
+    assert count_macs(module, (3, 32, 32)) == module.weight.numel() * tiles * 7**2 // 12**2
 
 
 def test_a_patch_embedding_keeps_its_shape():

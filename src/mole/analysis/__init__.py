@@ -14,8 +14,10 @@ paper's section 'Theoretical analysis on security and overhead'; equations are n
 does not stand up to counting; `counted_` is ours.
 """
 
-from mole.analysis.figures import Figure, figures_of
+from mole.analysis.figure import Figure
+from mole.analysis.figures import figures_of
 from mole.analysis.presets import PRESETS, Preset
 from mole.analysis.sizes import LayerSizes, Setting
+from mole.analysis.tile_sizes import TileSizes
 
-__all__ = ["PRESETS", "Figure", "LayerSizes", "Preset", "Setting", "figures_of"]
+__all__ = ["PRESETS", "Figure", "LayerSizes", "Preset", "Setting", "TileSizes", "figures_of"]

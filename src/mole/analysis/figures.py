@@ -3,77 +3,11 @@
 A figure has up to three versions: as the paper prints it, as its formula gives it, and as counted.
 """
 
-import math
-from dataclasses import dataclass, replace
-from typing import Literal
-
 from mole.analysis import overhead, security
-from mole.analysis.sizes import Setting
-from mole.quantities import size_text
+from mole.analysis.figure import Figure
+from mole.analysis.sizes import Setting, core_side
 
-Unit = Literal["log2", "log10", "count", "share", "bytes"]
-Version = Literal["published", "by_formula", "counted"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A figure in up to three versions, side by side.
-
-    >>> figure = Figure(name="pairs", what="known pairs", unit="count", by_formula=3072, counted=342)
-    >>> figure.words("by_formula"), figure.words("counted"), figure.words("published")
-    ('3,072', '342', '-')
-
-    Attributes:
-        name: a short name, the same in every version of this program.
-        what: the figure in words.
-        unit: 'log2' or 'log10' of a probability, a 'count', a 'share' or 'bytes'.
-        equation: where the paper has it; '-' if nowhere.
-        published: the number printed in the paper for this setting, if there is one.
-        by_formula: what the paper's formula gives for this setting, if there is one.
-        counted: what counting gives, if counting says anything.
-        remark: why they differ, or what the figure leaves out.
-    """
-
-    name: str
-    what: str
-    unit: Unit
-    equation: str = "-"
-    published: float | None = None
-    by_formula: float | None = None
-    counted: float | None = None
-    remark: str = ""
-
-    def printed_as(self, published: float, remark: str = "") -> "Figure":
-        """The same figure with the paper's printed number, and a further remark."""
-        return replace(self, published=published, remark="; ".join(filter(None, (self.remark, remark))))
-
-    def words(self, version: Version) -> str:
-        """One of the three numbers, for a table."""
-        return in_words(getattr(self, version), self.unit)
-
-
-def in_words(value: float | None, unit: Unit) -> str:
-    """A number in its unit.
-
-    >>> in_words(-9437184, "log2"), in_words(0, "log2"), in_words(-89.1034, "log10")
-    ('2^-9,437,184', '1', '7.9e-90')
-    >>> in_words(0.0512, "share"), in_words(1.092, "share"), in_words(10.49, "share")
-    ('5.12 %', '109 %', '10.5 times')
-    >>> in_words(201326592, "count"), in_words(1542586368, "bytes"), in_words(None, "count")
-    ('201,326,592', '1.5 GB', '-')
-    """
-    if value is None:
-        return "-"
-    if unit == "log2":
-        return f"2^{value:,.0f}" if value else "1"
-    if unit == "log10":  # not 10 ** value, which underflows
-        power = math.floor(value)
-        return f"{10 ** (value - power):.1f}e{power}" if value else "1"
-    if unit == "share":
-        return f"{100 * value:.3g} %" if value < 2 else f"{value:.3g} times"
-    if unit == "bytes":
-        return size_text(round(value))
-    return f"{value:,.0f}"
+IN_TILES = "the formula is for blocks of rows; in tiles the layer is a convolution over them"
 
 
 def figures_of(setting: Setting) -> tuple[Figure, ...]:
@@ -90,7 +24,19 @@ def figures_of(setting: Setting) -> tuple[Figure, ...]:
 
 def security_figures(setting: Setting) -> list[Figure]:
     """What guessing, solving and known pairs would take."""
-    return [*_guesses(setting), *_reversing(setting), _pairs(setting)]
+    return [*_tiles(setting), *_guesses(setting), *_reversing(setting), _pairs(setting)]
+
+
+def _tiles(setting: Setting) -> list[Figure]:
+    if setting.tiles is None:
+        return []
+    side = core_side(input_elements=setting.layer.input_elements, kappa=setting.kappa)
+    return [
+        Figure(
+            name="core side", what="side of the core, which morphs every tile", unit="count", counted=side,
+            remark=f"used {setting.kappa:,} times in each image: tiles hide from the eye only",
+        )
+    ]  # fmt: skip
 
 
 def _guesses(setting: Setting) -> list[Figure]:
@@ -123,9 +69,7 @@ def _reversing(setting: Setting) -> list[Figure]:
         input_elements=layer.input_elements, output_channels=layer.output_channels,
         kernel_elements=layer.kernel_elements, kappa=kappa,
     )  # fmt: skip
-    equations = security.counted_equations(
-        input_elements=layer.input_elements, output_elements=layer.output_elements
-    )
+    equations = _layer_elements(setting)
     bound = security.log2_reversing_bound(
         input_elements=layer.input_elements, output_positions=layer.output_positions,
         kernel_elements=layer.kernel_elements, kappa=kappa, sigma=setting.sigma,
@@ -174,6 +118,15 @@ def _pairs(setting: Setting) -> Figure:
     )  # fmt: skip
 
 
+def _layer_elements(setting: Setting) -> int:
+    """Elements of the augmented layer, each of which is also an equation for the core."""
+    if setting.tiles is not None:
+        return setting.tiles.layer_elements
+    return overhead.counted_layer_elements(
+        input_elements=setting.layer.input_elements, output_elements=setting.layer.output_elements
+    )
+
+
 def overhead_figures(setting: Setting) -> list[Figure]:
     """What the provider and the developer compute, and what is sent."""
     return [*_computing(setting), *_transmission(setting)]
@@ -189,6 +142,10 @@ def _computing(setting: Setting) -> list[Figure]:
         input_elements=layer.input_elements, output_elements=layer.output_elements,
         kernel_elements=layer.kernel_elements,
     )  # fmt: skip
+    added = extra if setting.tiles is None else overhead.tiles_extra_macs(
+        layer_macs=setting.tiles.macs, output_elements=layer.output_elements,
+        kernel_elements=layer.kernel_elements,
+    )  # fmt: skip
     figures = [
         Figure(
             name="provider macs", what="provider's multiplications for an image",
@@ -197,7 +154,8 @@ def _computing(setting: Setting) -> list[Figure]:
         ),
         Figure(
             name="developer macs", what="developer's additional multiplications for an image",
-            unit="count", equation="17", by_formula=extra, counted=extra,
+            unit="count", equation="17", by_formula=extra, counted=added,
+            remark="" if setting.tiles is None else IN_TILES,
         ),
     ]  # fmt: skip
     if setting.network_macs is None:
@@ -214,12 +172,22 @@ def _computing(setting: Setting) -> list[Figure]:
         ),
         Figure(
             name="inference share", what="developer's additional cost of inference", unit="share",
-            equation="17", by_formula=inference, counted=inference,
+            equation="17", by_formula=inference,
+            counted=overhead.share_of_inference(extra_macs=added, network_macs=macs),
         ),
         Figure(
             name="training share", what="developer's additional cost of training", unit="share",
-            counted=overhead.share_of_training_step(extra_macs=extra, network_macs=macs),
+            counted=overhead.share_of_training_step(extra_macs=added, network_macs=macs),
             remark="the layer is frozen: a forward pass more in a step of about three",
+        ),
+        Figure(
+            name="stored inference share", what="the same of inference, for the layer as it is stored",
+            unit="share",
+            counted=overhead.share_of_inference(
+                extra_macs=max(0, layer.stored_numbers - layer.output_elements * layer.kernel_elements),
+                network_macs=macs,
+            ),
+            remark="in two factors where these have fewer numbers; each number is one multiplication",
         ),
     ]  # fmt: skip
 
@@ -227,16 +195,19 @@ def _computing(setting: Setting) -> list[Figure]:
 def _transmission(setting: Setting) -> list[Figure]:
     layer, images = setting.layer, setting.images
     published = overhead.published_layer_elements(input_elements=layer.input_elements)
-    counted = overhead.counted_layer_elements(
-        input_elements=layer.input_elements, output_elements=layer.output_elements
-    )
+    counted = _layer_elements(setting)
     elements = Figure(
         name="layer elements", what="elements of the augmented layer", unit="count",
         equation="after 17", by_formula=published, counted=counted,
-        remark="the formula is the size of M^-1; M^-1 C has alpha m^2 x beta n^2 elements",
+        remark="the formula is the size of M^-1; M^-1 C has alpha m^2 x beta n^2 elements"
+        if setting.tiles is None else IN_TILES,
+    )  # fmt: skip
+    stored = Figure(
+        name="stored numbers", what="numbers of the augmented layer as it is stored", unit="count",
+        counted=layer.stored_numbers, remark="in two factors where these have fewer",
     )  # fmt: skip
     if images is None:
-        return [elements]
+        return [elements, stored]
 
     def over_images(layer_elements: int) -> float:
         return overhead.share_of_data(
@@ -247,7 +218,7 @@ def _transmission(setting: Setting) -> list[Figure]:
         return Figure(
             name=f"sent bytes {what}", what=f"bytes sent, {what}", unit="bytes",
             counted=overhead.sent_bytes(
-                layer_elements=counted, input_elements=layer.input_elements, images=images,
+                layer_elements=layer.stored_numbers, input_elements=layer.input_elements, images=images,
                 bytes_per_value=value, bytes_per_weight=weight,
             ),
         )  # fmt: skip
@@ -263,6 +234,7 @@ def _transmission(setting: Setting) -> list[Figure]:
             unit="share", equation="after 17",
             by_formula=over_images(published), counted=over_images(counted),
         ),
+        stored,
         plain,
         sent("float32", 4, 4),
         sent("int8 and a float16 layer", 1, 2),

@@ -2,14 +2,22 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from mole.analysis.figures import Figure, figures_of
+from mole.analysis.figure import Figure
+from mole.analysis.figures import figures_of
 from mole.analysis.sizes import LayerSizes, Setting
+from mole.analysis.tile_sizes import TileSizes
 
 # Counted from the networks themselves (10 and 1000 classes) by `mole.torch.macs`; a test counts them again.
 VGG16_MACS = 313_725_952
 RESNET152_MACS = 11_513_626_624
+
+VGG16_FIRST: Mapping[str, Any] = {"input_shape": (3, 32, 32), "channels": 64, "kernel": 3, "padding": 1}
+RESNET152_FIRST: Mapping[str, Any] = {
+    "input_shape": (3, 224, 224), "channels": 64, "kernel": 7, "stride": 2, "padding": 3,
+}  # fmt: skip
 
 CIFAR_IMAGES = 60_000
 IMAGENET_1K_IMAGES = 1_281_167
@@ -25,15 +33,26 @@ class Preset:
 
     Attributes:
         what: the setting in words.
+        first_layer: its convolution.
         setting: its numbers.
         printed: for each figure that the paper prints, by name, the number and a remark.
         others: figures that the paper prints about other methods.
     """
 
     what: str
+    first_layer: Mapping[str, Any]
     setting: Setting
     printed: Mapping[str, tuple[float, str]]
     others: tuple[Figure, ...] = ()
+
+    def in_tiles(self, tile: int) -> Setting:
+        """The same setting with tiles of this side, of which the paper says nothing.
+
+        >>> PRESETS["cifar-vgg16"].in_tiles(4).kappa
+        64
+        """
+        tiles = TileSizes.conv(**self.first_layer, tile=tile)
+        return replace(self.setting, kappa=tiles.tiles, tiles=tiles)
 
     def figures(self) -> tuple[Figure, ...]:
         """Every figure of the setting, beside what the paper prints."""
@@ -48,8 +67,9 @@ class Preset:
 
 CIFAR_VGG16 = Preset(
     what="VGG-16 on CIFAR",
+    first_layer=VGG16_FIRST,
     setting=Setting(
-        layer=LayerSizes.conv(input_shape=(3, 32, 32), channels=64, kernel=3, padding=1),
+        layer=LayerSizes.conv(**VGG16_FIRST),
         network_macs=VGG16_MACS,
         images=CIFAR_IMAGES,
     ),
@@ -85,8 +105,9 @@ CIFAR_VGG16 = Preset(
 
 IMAGENET_RESNET152 = Preset(
     what="ResNet-152 on ImageNet",
+    first_layer=RESNET152_FIRST,
     setting=Setting(
-        layer=LayerSizes.conv(input_shape=(3, 224, 224), channels=64, kernel=7, stride=2, padding=3),
+        layer=LayerSizes.conv(**RESNET152_FIRST),
         network_macs=RESNET152_MACS,
         images=IMAGENET_1K_IMAGES,
     ),

@@ -3,7 +3,9 @@
 import math
 from dataclasses import dataclass, fields
 
+from mole.analysis.tile_sizes import TileSizes
 from mole.errors import ParameterError
+from mole.scheme.factored import fewest_numbers
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Shape, block_size, check_shape, element_count, shape_text
 
@@ -16,7 +18,7 @@ class LayerSizes:
 
     >>> LayerSizes.conv(input_shape=(3, 32, 32), channels=64, kernel=3, padding=1)
     LayerSizes(input_channels=3, input_elements=3072, output_channels=64,
-               output_positions=1024, kernel_elements=27)
+               output_positions=1024, kernel_elements=27, groups=1)
 
     Attributes:
         input_channels: the paper's alpha.
@@ -24,6 +26,7 @@ class LayerSizes:
         output_channels: beta.
         output_positions: of one feature map, n^2; 1 for Linear.
         kernel_elements: weights that make one output element, alpha p^2.
+        groups: of channels, each of which sees a part of the input channels.
     """
 
     input_channels: int
@@ -31,6 +34,7 @@ class LayerSizes:
     output_channels: int
     output_positions: int
     kernel_elements: int
+    groups: int = 1
 
     def __post_init__(self) -> None:
         check_positive(**{field.name: getattr(self, field.name) for field in fields(self)})
@@ -44,6 +48,7 @@ class LayerSizes:
             output_channels=layer.channels,
             output_positions=math.prod(layer.output_grid),
             kernel_elements=math.prod(layer.weight.shape[1:]),
+            groups=layer.groups,
         )
 
     @classmethod
@@ -80,6 +85,16 @@ class LayerSizes:
         """Elements of one sample's features: beta n^2."""
         return self.output_channels * self.output_positions
 
+    @property
+    def stored_numbers(self) -> int:
+        """Numbers of the augmented layer as it is stored: in two factors, where these have fewer."""
+        return fewest_numbers(
+            inputs=self.input_elements,
+            channels=self.output_channels,
+            positions=self.output_positions,
+            taps=self.kernel_elements * self.groups,
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
@@ -95,6 +110,7 @@ class Setting:
         sigma: relative error up to which images count as recovered; the paper takes 0.5.
         network_macs: of one forward pass on one image, if the network is known.
         images: how many are handed over, if that is known.
+        tiles: sizes of the augmented layer, where blocks are tiles; None for blocks of rows.
     """
 
     layer: LayerSizes
@@ -102,8 +118,11 @@ class Setting:
     sigma: float = 0.5
     network_macs: int | None = None
     images: int | None = None
+    tiles: TileSizes | None = None
 
     def __post_init__(self) -> None:
+        if self.tiles is not None and self.kappa != self.tiles.tiles:
+            raise ParameterError(f"{self.tiles.tiles} tiles say that kappa is as large: leave out kappa")
         for name in ("network_macs", "images"):
             if getattr(self, name) is not None:
                 check_positive(**{name: getattr(self, name)})

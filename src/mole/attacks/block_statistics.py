@@ -6,6 +6,8 @@ and it is found by making all of them agree with those of public images. No kind
 even a whitened one: that makes the covariance of all blocks together the identity, not that of each place.
 """
 
+import math
+
 import numpy as np
 
 from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
@@ -24,14 +26,15 @@ AT_MOST_IMAGES = 256
 
 def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     """Find the core's rotation from statistics of blocks, and undo it."""
+    view = view.statistical
     _check(view)
     public = Whitened.of(view.to_blocks(np.asarray(view.public)[:MOST_ROWS]))
     morphed = Whitened.of(view.to_blocks(view.morphed[:MOST_ROWS]))
     places = _places(view)
     search = RotationSearch(Moments.of(public.blocks[:, places]), Moments.of(morphed.blocks[:, places]))
     rotation, agreement, starts = _best(search, rng)
-    inverse = morphed.whiten @ rotation.T @ public.colour
-    images = view.to_blocks(view.morphed[:AT_MOST_IMAGES]) @ inverse.astype(np.float32)
+    inverse = (morphed.whiten @ rotation.T @ public.colour).astype(np.float32)
+    images = view.to_blocks(view.morphed[:AT_MOST_IMAGES]) @ inverse
     share = agreement / max(search.most, 1e-12)
     return Finding(
         words=(
@@ -40,6 +43,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
             "a core, and with it every image, as far as that core is right."
         ),
         images=view.to_samples(images).astype(np.float32),
+        unmorph=lambda blocks: blocks @ inverse,
         facts={
             "side of the core": view.block,
             "blocks compared": places.stop - places.start,
@@ -69,8 +73,15 @@ def _check(view: OutsiderView) -> None:
 
 
 def _places(view: OutsiderView) -> slice:
-    """The blocks that are compared: all of them, or as many from the middle of a sample as time allows."""
+    """The blocks that are compared: all of them, or as many from the middle of a sample as time allows.
+
+    Crops from all over an image are alike from place to place: there, trying more starts finds more than
+    comparing more blocks.
+    """
     count = min(view.kappa, MOST_PLACES, MOST_ELEMENTS // view.block)
+    if view.blocks_of_whole is not None:
+        affordable = math.isqrt(int(PRODUCTS / (2 * view.block**3 * STEPS * STARTS)))
+        count = min(count, max(2, affordable))
     start = (view.kappa - count) // 2
     return slice(start, start + count)
 

@@ -15,6 +15,9 @@ from mole.scheme.shapes import Array, element_count
 GUESSES = 500
 ROWS = 32  # by which a guess is judged
 SIGMA = 0.5  # images half wrong count as recovered: the paper's own figure
+SHOWS_THROUGH = (
+    " What there is to be seen under a guess is how much each block holds, which no rotation changes."
+)
 LIKE_AN_IMAGE = 0.5  # correlation of neighbouring pixels; noise has 0, photographs have 0.9
 
 
@@ -37,7 +40,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     chance = min(bound + np.log2(GUESSES), 0.0)
     usual = None if view.public is None else neighbour_correlation(view.public[:ROWS].astype(np.float64))
     return Finding(
-        words=_words(best, usual),
+        words=f"{_words(best, usual)}{SHOWS_THROUGH if view.kappa > 1 else ''}",
         images=images.astype(np.float32),
         up_to=UpTo.CONTRAST,  # a negative has neighbours as alike as its positive
         facts={

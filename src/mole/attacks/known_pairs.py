@@ -16,6 +16,7 @@ from mole.scheme.shapes import Array, element_count, roll
 AT_MOST = 256
 MOST_EQUATIONS = 6144  # rows, hence the side of the matrix to factor
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 3 / 4, 7 / 8, 1.0)
+FEW_MORE = (0, 1, 2, 4)  # pairs beyond those that determine the core
 HELD_OUT, MOST_HELD_OUT = 0.1, 32
 SOLVED = 0.05  # relative error on known pairs set aside, up to which the core counts as found
 
@@ -28,22 +29,26 @@ def run(view: InjectingView, rng: np.random.Generator) -> Finding:
     most = max(1, MOST_EQUATIONS // view.kappa)
     plain, morphed = (_blocks(view, rows[:most]) for rows in (view.known, view.known_morphed))
     pairs = len(plain) // view.kappa
-    curve = _curve(plain, morphed, view.kappa)
-    rebuilt = PairSolution(plain, morphed)(_blocks(view, view.morphed[:AT_MOST]))
+    curve = _curve(plain, morphed, view.kappa, needed)
+    solution = PairSolution(plain, morphed)
+    rebuilt = solution(_blocks(view, view.morphed[:AT_MOST]))
     error = curve[-1]["error"] if curve else None
+    enough = next((int(point["pairs"]) for point in curve if point["error"] <= SOLVED), None)
     return Finding(
-        words=_words(pairs, needed, published, error),
+        words=f"{_words(pairs, needed, published, error)}{_how_few(view, enough)}",
         images=roll(view.cut.to_rows(rebuilt.astype(np.float32)), view.input_shape),
+        unmorph=lambda blocks: solution(blocks.astype(np.float64)).astype(np.float32),
         facts={
             "pairs": pairs,
             "pairs that determine the core": needed,
+            "pairs that were enough": enough,
             "pairs that the paper asks for": published,
             "error against pairs": curve,
         },
     )
 
 
-def _curve(plain: Array, morphed: Array, kappa: int) -> list[dict[str, float]]:
+def _curve(plain: Array, morphed: Array, kappa: int, needed: int) -> list[dict[str, float]]:
     """Relative error on pairs set aside, against the number of the others that were used."""
     pairs = len(plain) // kappa
     aside = min(MOST_HELD_OUT, round(HELD_OUT * pairs) or 1)
@@ -53,13 +58,15 @@ def _curve(plain: Array, morphed: Array, kappa: int) -> list[dict[str, float]]:
     solution = PairSolution(plain[: used * kappa], morphed[: used * kappa])
     truth, blocks = plain[used * kappa :], morphed[used * kappa :]
     size = max(float(np.linalg.norm(truth)), 1e-300)
-    counts = sorted({max(1, round(share * used)) for share in SHARES})
+    counts = {max(1, round(share * used)) for share in SHARES}
+    if needed < used:  # where one or two images may do, it matters which
+        counts |= {min(used, needed + more) for more in FEW_MORE}
     return [
         {
             "pairs": count,
             "error": float(f"{np.linalg.norm(solution(blocks, count * kappa) - truth) / size:.3g}"),
         }
-        for count in counts
+        for count in sorted(counts)
     ]
 
 
@@ -73,6 +80,18 @@ def _words(pairs: int, needed: int, published: int, error: float | None) -> str:
     else:
         found = "gave the core" if error <= SOLVED else "were solved for the core as well as they allow"
     return f"{known} {found}: images set aside came out with an error of {100 * error:.2g} % ({counts})."
+
+
+def _how_few(view: InjectingView, enough: int | None) -> str:
+    """How few images are enough where each has many blocks."""
+    if enough is None or view.kappa == 1:
+        return ""
+    first = "The first one was" if enough == 1 else f"The first {enough:,} were"
+    if view.blocks_of_whole is None:
+        return f" {first} enough."
+    few = view.images_for_core
+    whole = "one whole image has" if few == 1 else f"{few:,} whole images have"
+    return f" {first} enough. These are parts of images: {whole} as many blocks as the core has rows."
 
 
 def _blocks(view: InjectingView, samples: Array) -> Array:

@@ -81,6 +81,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
             f"(to {found.agreement:.0%}). The images are as good as that rotation."
         ),
         images=view.to_samples(images),
+        unmorph=found.undo,
         facts={
             "q": view.block,
             "blocks, morphed": found.rows,
@@ -103,6 +104,7 @@ def match_moments(view: OutsiderView, rng: np.random.Generator, *, labels_alone:
     Raises:
         NotApplicableError: if there is nothing to compare, or it takes too long.
     """
+    view = view.statistical
     images = _check(view)
     most = max(FEWEST_ROWS, MOST_NUMBERS // (view.kappa * view.block))
     public, public_mean = _centred(view.to_blocks(images[:most]))

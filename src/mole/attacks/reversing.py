@@ -40,6 +40,7 @@ def run(view: DeveloperView, rng: np.random.Generator) -> Finding:
     return Finding(
         words=_words(equations, assumed, left),
         images=images.astype(np.float32),
+        unmorph=lambda blocks: blocks @ inverse,
         channel_order=None if found is None else found.order,
         facts={
             "unexplained with channels as they come": float(f"{assumed:.3g}"),

@@ -11,6 +11,7 @@ from mole.attacks.linkage import SAME_IMAGE
 from mole.attacks.tools.attack import Attack, Measure
 from mole.audit.report import AttackReport
 from mole.audit.subject import Subject
+from mole.scheme.layouts import TILED
 
 ENOUGH_CHANNELS = 16
 ALL_DONE = (
@@ -19,6 +20,11 @@ ALL_DONE = (
 )
 NO_CHANGE = "What was tried calls for no change; others may try more."
 SEAL_IT = "Who must not see images should get none: seal the delivery for its developer."
+NO_TILES = (
+    "Tiles repeat one small core: use blocks of rows with kappa = 1 where images are small enough, and "
+    "otherwise deliver only to a developer whom you trust not to attack."
+)
+NEEDS_ONE_BLOCK = (Measure.KAPPA_ONE, Measure.WHITENED)  # no advice for whoever needs tiles
 GIVE_PUBLIC = "Give public images of the same kind to the audit, to test this attacker in full."
 
 
@@ -40,6 +46,7 @@ def taken_by(subject: Subject, attacks: Sequence[AttackReport] = ()) -> frozense
         Measure.NO_DUPLICATES: any(one.facts.get(SAME_IMAGE) == 0 for one in attacks),
         Measure.NO_LABELS: subject.labels is None,
         Measure.SEALED: subject.sealed,
+        Measure.TILES: subject.layout in TILED,
     }
     return frozenset(measure for measure, is_taken in shown.items() if is_taken)
 
@@ -50,6 +57,9 @@ def advice_on(attacks: Sequence[Attack], taken: AbstractSet[Measure]) -> str:
     for attack in attacks:
         for measure, words in attack.helps.items():
             further.setdefault(measure, words)
+    if Measure.TILES in taken and further.keys() & {*NEEDS_ONE_BLOCK}:
+        further = {one: words for one, words in further.items() if one not in NEEDS_ONE_BLOCK}
+        further |= {Measure.ROWS: NO_TILES, Measure.SEALED: SEAL_IT}
     missing = [words for measure, words in further.items() if measure not in taken]
     always = dict.fromkeys(attack.advice for attack in attacks)
     return " ".join(filter(None, (*always, *missing))) or ALL_DONE

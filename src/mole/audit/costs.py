@@ -57,8 +57,14 @@ def _measured(subject: Subject, layer: FirstLayer, augmented: AugmentedLayer) ->
         "provider macs": f"{morph:.2g} ms per image",
         "developer macs": f"{dense:.2g} ms per image, where the plain layer takes {plain:.2g}",
         "layer elements": size_text(augmented.nbytes),
-        "data share": f"{augmented.nbytes / subject.morphed.nbytes:.2f} times these rows as float32",
+        "data share": f"{augmented.nbytes / _data_bytes(subject):.2g} times these rows as float32",
     }
+
+
+def _data_bytes(subject: Subject) -> int:
+    """Of the rows that the figure beside it counts, of which not all need to have been read."""
+    per_row = subject.morphed.nbytes // len(subject.morphed)
+    return per_row * (subject.rows or len(subject.morphed))
 
 
 def _milliseconds(work: Callable[[], Array], images: int) -> float:

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.attacks.tools.views import Labels
-from mole.audit.from_delivery import most_rows, preparation_of
+from mole.audit.crop import Crop, split_crops
+from mole.audit.from_delivery import as_morphed, most_rows, preparation_of
 from mole.audit.scoring import Truth, same_images
 from mole.audit.subject import Subject
 from mole.errors import DeliveryError, SourceError
@@ -18,9 +19,11 @@ from mole.exchange.manifest import Manifest
 from mole.provider.keys import MorphKey
 from mole.scheme.shapes import Array
 from mole.sources.inspection import Problem, inspect
-from mole.sources.source import BadSampleError, Source, main_split
+from mole.sources.plain_samples import read_many
+from mole.sources.source import BadSampleError, Source, Split, main_split
 
 ASKED = 128  # images of either kind: delivered, and not
+AT_ONCE = 256  # images read whole, where only a part of each is kept
 COMPARED = 64  # delivered images that are looked for among public ones
 SAME_IMAGES = (
     "{} of {} delivered images that were looked for are among the public images given. Attackers who own "
@@ -41,10 +44,10 @@ def with_public(subject: Subject, manifest: Manifest, public: Source, *, skip_ba
     looked = inspect(replace(public, splits={"public": split}, unread=()), preparation)
     problems = tuple(replace(one, first=_to_be_changed(one.first)) for one in looked.problems)
     replace(looked, problems=problems).refuse(skip_bad=skip_bad)
-    count = min(most_rows(manifest.input_shape), len(split))
+    count = min(most_rows(manifest.input_shape, subject.crop), len(split))
     chosen = np.linspace(0, len(split) - 1, count).astype(int)
     try:
-        images, places, _ = preparation.read_many(split, chosen.tolist(), skip_bad=skip_bad)
+        images, further, places = _read(manifest, split, chosen.tolist(), subject.crop, skip_bad=skip_bad)
     except BadSampleError as error:  # its header was good
         raise Problem(error, 1, [error.name]).error() from None
     if not places:
@@ -53,7 +56,24 @@ def with_public(subject: Subject, manifest: Manifest, public: Source, *, skip_ba
         left_out = LEFT_OUT.format(count - len(places), count)
         subject = replace(subject, warnings=(*subject.warnings, left_out))
     labels = None if split.labels is None else np.asarray(split.labels[chosen[places]], np.int64)
-    return with_public_images(subject, images, _numbered(labels, public.classes, manifest.classes))
+    classes = _numbered(labels, public.classes, manifest.classes)
+    return with_public_images(subject, images, classes, further)
+
+
+def _read(
+    manifest: Manifest, split: Split, chosen: list[int], crop: Crop | None, *, skip_bad: bool
+) -> tuple[Array, Array | None, list[int]]:
+    """Plain images, and their places among those chosen; or crops of them, whole ones a few at a time."""
+    preparation = preparation_of(manifest)
+    if crop is None:
+        plain, places, _ = read_many(preparation, split, chosen, skip_bad=skip_bad)
+        return as_morphed(plain, manifest), None, places
+    parts, places, count = [], [], crop.further(len(chosen))
+    for start in range(0, len(chosen), AT_ONCE):
+        some = read_many(preparation, split, chosen[start : start + AT_ONCE], skip_bad=skip_bad)
+        parts.append(crop.several(as_morphed(some.plain, manifest), count))
+        places += [start + place for place in some.places]
+    return *split_crops(np.concatenate(parts)), places
 
 
 def _to_be_changed(bad: BadSampleError) -> BadSampleError:
@@ -61,12 +81,21 @@ def _to_be_changed(bad: BadSampleError) -> BadSampleError:
     return BadSampleError(bad.name, f"{bad.reason}{CHANGE_IT}") if bad.advice else bad
 
 
-def with_public_images(subject: Subject, images: Array, labels: Labels | None = None) -> Subject:
-    """The same, with plain images in memory. Some of them are set aside, to ask about: `candidates`."""
+def with_public_images(
+    subject: Subject, images: Array, labels: Labels | None = None, further: Array | None = None
+) -> Subject:
+    """The same, with plain images in memory. Some of them are set aside, to ask about: `candidates`.
+
+    Args:
+        subject: what was handed over.
+        images: plain images from elsewhere, or crops of them.
+        labels: their classes, numbered as in the subject.
+        further: other crops of them, as many of each, image by image.
+    """
     doubts = subject.warnings
     images = images.reshape(len(images), *subject.input_shape)  # sound may come without its channel
     if subject.truth is None:
-        return replace(subject, public=images, public_labels=labels)
+        return replace(subject, public=images, public_labels=labels, public_further=further)
     looked_for = min(COMPARED, len(subject.truth.plain))
     there = same_images(subject.truth.plain[:looked_for], images) >= 0
     if there.any():
@@ -76,6 +105,7 @@ def with_public_images(subject: Subject, images: Array, labels: Labels | None = 
     truth = replace(subject.truth, public=images[:kept])
     subject = replace(
         subject, public=images[:kept], public_labels=None if labels is None else labels[:kept],
+        public_further=None if further is None else further[: kept * (len(further) // len(images))],
         truth=truth, warnings=doubts,
     )  # fmt: skip
     return _with_candidates(subject, truth, images[kept:]) if aside > 0 else subject
@@ -92,10 +122,12 @@ def with_other(subject: Subject, delivery: Delivery, other: Delivery, key: Morph
     doubts = subject.warnings
     if its.key_fingerprint != mine.key_fingerprint:
         doubts = (*doubts, OTHER_KEY.format(other.label, its.key_fingerprint))
-    rows, _ = other.first_rows(other.main_split, most_rows(its.input_shape))
+    crop = subject.crop
+    rows, _ = other.first_rows(other.main_split, most_rows(its.input_shape, crop), crop)
     truth = subject.truth
     if truth is not None and key is not None and its.key_fingerprint == key.fingerprint:
-        truth = replace(truth, elsewhere=key.morphing.unmorph(rows))
+        morphing = key.morphing if crop is None else crop.of_morphing(key.morphing)
+        truth = replace(truth, elsewhere=morphing.arranged(morphing.unmorph(rows)))
     return replace(subject, elsewhere=rows, truth=truth, warnings=doubts)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from mole.analysis.figures import in_words
+from mole.analysis.figure import in_words
 from mole.errors import MoleError
 from mole.exchange.delivery import Delivery
 from mole.exchange.manifest import NAME as MANIFEST
@@ -67,7 +67,7 @@ class Particulars:
             key_fingerprint=manifest.key_fingerprint,
             layer_fingerprint=manifest.layer_fingerprint,
             images=manifest.rows,
-            shape=shape_text(manifest.input_shape),
+            shape=shape_text(manifest.network_shape),
             splits={name: facts.rows for name, facts in manifest.splits.items()},
             labelled=tuple(name for name in manifest.splits if delivery.labels(name) is not None),
             classes=manifest.classes or (),

@@ -11,6 +11,7 @@ from mole.audit.report import Picture
 from mole.audit.scoring import Truth, aligned
 from mole.audit.subject import Subject
 from mole.provider.picture_sheet import as_image
+from mole.scheme.layouts import Layout
 from mole.scheme.shapes import Array, Shape
 
 MIN_SPREAD = 1e-12  # below this an array has one shade only
@@ -67,9 +68,29 @@ def pictures_of(subject: Subject, attack: Attack, finding: Finding) -> tuple[tup
         return ()
     count = min(PICTURED, subject.scored, len(subject.truth.plain))
     columns = list(_columns(subject, subject.truth, attack, finding, count))
-    return tuple(
+    rows = tuple(
         tuple(picture(f"{caption} {index + 1}", pixels[index]) for caption, pixels in columns)
         for index in range(count)
+    )
+    return (*_whole_pictures(subject, finding), *rows)
+
+
+def _whole_pictures(subject: Subject, finding: Finding) -> tuple[tuple[Picture, ...], ...]:
+    """Where crops were attacked and a core was found: what it makes of whole images."""
+    whole = subject.whole
+    if whole is None or whole.truth is None or finding.unmorph is None:
+        return ()
+    layout = Layout.of(whole.layout, whole.input_shape, whole.kappa)
+    blocks = finding.unmorph(layout.to_blocks(whole.morphed))
+    rebuilt = layout.to_rows(blocks).reshape(whole.morphed.shape)
+    columns = (
+        ("Original", whole.truth.pixels(whole.truth.plain)),
+        ("Morphed", [stretched(image) for image in whole.morphed]),
+        ("What the attacker rebuilds of", whole.truth.pixels(rebuilt)),
+    )
+    return tuple(
+        tuple(picture(f"{caption} image {index + 1}, whole", pixels[index]) for caption, pixels in columns)
+        for index in range(len(rebuilt))
     )
 
 
@@ -77,8 +98,8 @@ def _columns(
     subject: Subject, truth: Truth, attack: Attack, finding: Finding, count: int
 ) -> Iterator[tuple[str, Sequence[Array] | Array]]:
     """What to show of the first images, each with its caption."""
-    yield "Original", truth.pixels(truth.plain[:count])
-    yield "Morphed", [stretched(image) for image in subject.morphed[:count]]
+    yield "Original", truth.pixels(truth.images(truth.plain[:count]))
+    yield "Morphed", [stretched(image) for image in truth.cut(subject.morphed[:count])]
     maps = _maps(subject, attack, finding, count)
     if maps is not None:
         yield "What the attacker sees of", [stretched(_strongest(several)) for several in maps[:count]]

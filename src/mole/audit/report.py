@@ -201,6 +201,7 @@ class Report:
         subject: what was audited, by name and value: rows, kappa, fingerprints, ...
         warnings: what was wrong with the audit itself: a key that does not fit, too few images, ...
         verdicts: one per attacker, the weakest attacker first.
+        remarks: what else to know about what was audited: what tiles mean, say.
         attacks: all attacks, tried or not.
         costs: the overhead.
         version: of the tool.
@@ -216,6 +217,7 @@ class Report:
     receiver: str = ""
     warnings: tuple[str, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
+    remarks: tuple[str, ...] = ()
     attacks: tuple[AttackReport, ...] = ()
     costs: tuple[Cost, ...] = ()
     version: str = ""

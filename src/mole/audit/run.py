@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from mole._version import __version__
-from mole.analysis import Figure, LayerSizes, Setting, figures_of
+from mole.analysis import Figure, LayerSizes, Setting, TileSizes, figures_of
 from mole.attacks import ATTACKS
 from mole.attacks.tools.attack import Attack, Finding
 from mole.attacks.tools.views import MissingInputError, NotApplicableError
@@ -31,6 +31,7 @@ from mole.audit.pictures import pictures_of
 from mole.audit.report import AttackReport, Report, Status
 from mole.audit.scoring import score
 from mole.audit.subject import FEWEST_SCORED, Subject
+from mole.audit.tile_words import remarks_on
 from mole.audit.verdicts import Tried, judged, verdicts_of
 from mole.errors import MoleError, MoleWarning
 from mole.exchange.delivery import Delivery
@@ -41,6 +42,7 @@ from mole.progress import Progress, no_progress
 from mole.provider.keys import MorphKey
 from mole.provider.sealing import opened_with
 from mole.scheme.first_layer import FirstLayer
+from mole.scheme.layouts import TilesLayout
 from mole.scheme.morphing import CoreKind
 from mole.sources.opening import open_source
 from mole.sources.source import Source
@@ -122,6 +124,7 @@ def audit_setting(
     layer: FirstLayer | Address,
     *,
     kappa: int = 1,
+    tile: int | None = None,
     core: CoreKind = "orthogonal",
     dtype: Dtype = "float32",
     by: str = "",
@@ -134,6 +137,7 @@ def audit_setting(
     Args:
         layer: the developer's first layer, or its file.
         kappa: how many times the core repeats.
+        tile: side of square tiles as blocks, instead of kappa.
         core: which kind of core.
         dtype: how morphed values would be stored.
         by: who makes this audit: a name for the page.
@@ -141,7 +145,7 @@ def audit_setting(
         seed: what the attacks' random numbers follow from.
         progress: called with the attacks done and the attacks to do.
     """
-    subject = subject_of_setting(load_first_layer(layer), kappa=kappa, core=core, dtype=dtype)
+    subject = subject_of_setting(load_first_layer(layer), kappa=kappa, tile=tile, core=core, dtype=dtype)
     return replace(audit_subject(subject, budget=budget, seed=seed, progress=progress), by=shown(by))
 
 
@@ -155,7 +159,7 @@ def audit_subject(
 ) -> Report:
     """Attack a subject with these attacks, in this order."""
     figures = _figures(subject)
-    bounds, costs = published_bounds(figures), costs_of(subject, figures)
+    bounds, costs = published_bounds(figures), costs_of(subject.uncut, figures)
     tried = _try_all(subject, attacks, budget=budget, seed=seed, progress=progress)
     judgements = [judged(replace(one, published=bounds.get(one.attack.name))) for one in tried]
     taken = taken_by(subject, judgements)
@@ -172,6 +176,7 @@ def audit_subject(
         date=datetime.now(UTC).date().isoformat(),
         warnings=(*subject.warnings, *_too_few(subject)),
         verdicts=verdicts,
+        remarks=remarks_on(subject, reports),
         attacks=reports,
         costs=costs,
         version=__version__,
@@ -182,10 +187,18 @@ def audit_subject(
 
 def _figures(subject: Subject) -> Mapping[str, Figure]:
     """What is published about a subject and what counting gives, by name; nothing without a first layer."""
-    if subject.layer is None:
+    whole = subject.uncut
+    if whole.layer is None:
         return {}
-    images = subject.rows or len(subject.morphed)
-    setting = Setting(layer=LayerSizes.of(subject.layer), kappa=subject.kappa, images=images)
+    tiles = None
+    if whole.layout == TilesLayout.name:
+        tiles = TileSizes.of(whole.layer, TilesLayout(whole.input_shape, whole.kappa).tile)
+    setting = Setting(
+        layer=LayerSizes.of(whole.layer),
+        kappa=whole.kappa,
+        images=subject.rows or len(subject.morphed),
+        tiles=tiles,
+    )
     return {figure.name: figure for figure in figures_of(setting)}
 
 

@@ -1,5 +1,6 @@
 """The scorer: it alone sees the truth, and says how much of it an attack found."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,9 @@ from scipy.spatial.distance import cdist
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
 from mole.attacks.tools.attack import Finding, UpTo
+from mole.scheme.filling import without_filling
 from mole.scheme.normalisation import Normalisation
-from mole.scheme.shapes import Array, element_count, unroll
+from mole.scheme.shapes import Array, Shape, element_count, unroll
 
 MAX_PSNR = 150.0  # what is reported of images without any difference
 SMALLEST_PICTURE = 16  # positions: fewer resemble anything
@@ -23,12 +25,14 @@ class Truth:
     """What the attacker wants to know.
 
     Attributes:
-        plain: plain samples in the order in which they were delivered, (n, *input_shape).
+        plain: plain samples in the order in which they were delivered, (n, *input_shape), their tiles too.
         normalisation: what was applied to their pixels, or None.
         channel_order: the secret order of channels, or None where there is no layer.
         members: which of the candidates were delivered, or None where nobody asks.
         public: the images that an attacker has, for links between them and rows ...
         elsewhere: ... and the plain images behind another delivery, or None where there is none.
+        plain_shape: shape of images without the zeros that fill their tiles; None where there are none.
+        put_back: puts shuffled tiles where they belong; None where none are shuffled.
     """
 
     plain: Array
@@ -37,6 +41,16 @@ class Truth:
     members: npt.NDArray[np.bool_] | None = None
     public: Array | None = None
     elsewhere: Array | None = None
+    plain_shape: Shape | None = None
+    put_back: Callable[[Array], Array] | None = None
+
+    def images(self, samples: Array) -> Array:
+        """Samples as people know them: every tile in its place, without the zeros that fill the last."""
+        return self.cut(samples if self.put_back is None else self.put_back(samples))
+
+    def cut(self, samples: Array) -> Array:
+        """Samples without the zeros that fill their tiles, which are nobody's image."""
+        return samples if self.plain_shape is None else without_filling(samples, self.plain_shape)
 
     def pixels(self, plain: Array) -> Array:
         """Samples on the scale of pixels, 0 to 1."""
@@ -87,9 +101,7 @@ def score(finding: Finding, truth: Truth) -> Score:
     return Score(
         **images,
         channels=_channels(finding, truth),
-        best_map=None
-        if finding.maps is None
-        else _best_map(finding.maps, truth.plain[: len(finding.maps)]),
+        best_map=_best_map(finding, truth),
         components=_components(finding, truth),
         membership=_membership(finding, truth),
         **_distance_scores(finding, truth),
@@ -99,8 +111,8 @@ def score(finding: Finding, truth: Truth) -> Score:
 
 def aligned(finding: Finding, truth: Truth) -> Array:
     """Rebuilt images with what the attack left open filled in: the best an onlooker could make of them."""
-    images = np.asarray(finding.images, np.float64)
-    plain = truth.plain[: len(images)].astype(np.float64)
+    images = truth.images(np.asarray(finding.images, np.float64))
+    plain = truth.images(truth.plain[: len(images)]).astype(np.float64)
     if finding.up_to == UpTo.COLOURS:
         return np.moveaxis(_fitted(np.moveaxis(images, 1, -1), np.moveaxis(plain, 1, -1)), -1, 1)
     if finding.up_to == UpTo.CONTRAST:
@@ -133,7 +145,8 @@ def _fitted(values: Array, wanted: Array) -> Array:
 
 
 def _image_scores(finding: Finding, truth: Truth) -> dict[str, Any]:
-    rebuilt, plain = aligned(finding, truth), truth.plain[: len(np.asarray(finding.images))]
+    rebuilt = aligned(finding, truth)
+    plain = truth.images(truth.plain[: len(rebuilt)])
     seen, original = truth.pixels(rebuilt), truth.pixels(plain).astype(np.float64)
     pairs = correlations(unroll(rebuilt), unroll(plain))
     both = list(zip(original, seen, strict=True))
@@ -167,8 +180,12 @@ def _channels(finding: Finding, truth: Truth) -> float | None:
     return float((finding.channel_order == truth.channel_order).mean())
 
 
-def _best_map(maps: Array, plain: Array) -> float | None:
+def _best_map(finding: Finding, truth: Truth) -> float | None:
     """How well the best single map shows the grey image; None where maps are not pictures."""
+    maps = finding.maps
+    if maps is None:
+        return None
+    plain = truth.cut(truth.plain[: len(maps)])
     if maps.ndim != plain.ndim or maps.ndim < 3 or element_count(maps.shape[2:]) < SMALLEST_PICTURE:
         return None
     grey = plain.mean(axis=1)

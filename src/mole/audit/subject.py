@@ -16,6 +16,7 @@ from mole.attacks.tools.views import (
     NotApplicableError,
     OutsiderView,
 )
+from mole.audit.crop import Crop
 from mole.audit.scoring import Truth
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
@@ -33,11 +34,13 @@ class Subject:
         morphed: morphed samples, (n, *input_shape).
         kappa, layout: how they were morphed.
         layer: the first layer they were made for, if it was given.
+        is_other_layer: whether another one was given instead.
         augmented: the augmented layer, if it was delivered.
         public: plain images of the same kind from elsewhere, or None.
         labels, public_labels: the classes of both, numbered alike; None where there are none.
         candidates: images of which an attacker asks whether they were delivered, or None.
         elsewhere: morphed samples of another delivery under the same key, or None.
+        further, public_further: where samples are crops, others of the same images, morphed and public.
         truth: what the attackers want to know, for the first rows or for all; None if there is none.
         facts: what to say about it: rows, fingerprints, ...
         warnings: what was wrong with what the audit was given.
@@ -45,18 +48,23 @@ class Subject:
         core: which kind of core morphed them; None where only the key could tell.
         sealed: whether they lie encrypted for their receiver.
         private: whether the images are the provider's own, rather than ones that anybody may see.
+        crop: which part of each sample all of this is about, where whole ones are too large for attacks ...
+        whole: ... and the same subject with whole samples, of which it has a few; None elsewhere.
     """
 
     morphed: Array
     kappa: int
     layout: str = "rows"
     layer: FirstLayer | None = None
+    is_other_layer: bool = False
     augmented: AugmentedLayer | None = None
     public: Array | None = None
     labels: Labels | None = None
     public_labels: Labels | None = None
     candidates: Array | None = None
     elsewhere: Array | None = None
+    further: Array | None = None
+    public_further: Array | None = None
     truth: Truth | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -64,6 +72,8 @@ class Subject:
     core: str | None = None
     sealed: bool = False
     private: bool = True
+    crop: Crop | None = None
+    whole: "Subject | None" = None
 
     def __post_init__(self) -> None:
         """Add the axis of channels that sound may come without: attacks and pictures count on it."""
@@ -91,6 +101,11 @@ class Subject:
         return self.morphed.shape[1:]
 
     @property
+    def uncut(self) -> "Subject":
+        """The subject with whole samples: what its costs and the published figures are about."""
+        return self.whole or self
+
+    @property
     def scored(self) -> int:
         """How many rows are compared; an injecting developer knows others."""
         return min(SCORED, max(1, len(self.morphed) // 2))
@@ -106,13 +121,17 @@ class Subject:
             "morphed": self.morphed, "kappa": self.kappa, "layout": self.layout, "public": self.public,
             "labels": self.labels, "public_labels": self.public_labels,
             "candidates": self.candidates, "elsewhere": self.elsewhere,
+            "further": self.further, "public_further": self.public_further,
+            "blocks_of_whole": None if self.crop is None else self.crop.whole.kappa,
         }  # fmt: skip
         if kind is OutsiderView:
             return OutsiderView(**seen)
         if self.augmented is None:
             raise NotApplicableError("no augmented layer was delivered with this data")
         if self.layer is None:
-            raise MissingInputError("the developer's first layer was not given: give it to test this")
+            given = "another first layer than the delivery's was given: give that one to test this"
+            missing = "the developer's first layer was not given: give it to test this"
+            raise MissingInputError(given if self.is_other_layer else missing)
         seen |= {"augmented": self.augmented, "geometry": LayerGeometry.of(self.layer)}
         if kind is DeliveryView:
             return DeliveryView(**seen)
@@ -129,6 +148,7 @@ class Subject:
         return {
             "morphed": self.morphed[: self.scored],
             "labels": None if self.labels is None else self.labels[: self.scored],
+            "further": None,  # statistics are not what this attacker needs
             "known": self.truth.plain[known].copy(),  # nothing leads from here to the rest of the truth
             "known_morphed": self.morphed[known],
         }

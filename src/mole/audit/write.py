@@ -106,6 +106,7 @@ def to_json(report: Report, plots: Sequence[Plot] = ()) -> str:
         "subject": _plain(report.subject),
         "warnings": list(report.warnings),
         "verdicts": [_verdict(verdict) for verdict in report.verdicts],
+        "remarks": list(report.remarks),
         "attacks": [_attack(attack) for attack in report.attacks],
         "plots": [_plot(plot) for plot in plots],
         "costs": [asdict(cost) for cost in report.costs],

@@ -4,22 +4,28 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from mole.analysis import PRESETS, Figure, LayerSizes, Setting, figures_of
+from mole.analysis import PRESETS, Figure, LayerSizes, Setting, TileSizes, figures_of
 from mole.cli.options import ClassesOption, JsonOption, QuietOption, parse_shape
 from mole.cli.terminal import say, show, warn
 from mole.cli.wrong_calls import CallError
 from mole.exchange.layer_files import load_first_layer
 from mole.quantities import size_text
+from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layer_sizes import too_large
 from mole.scheme.shapes import Shape
 
 LARGEST = 1 << 31  # beyond any layer, and well inside of what a float can hold squared
+
+TILES = (
+    "tiles hide images from the eye only: one core is used in every tile, and who compares tiles need not "
+    "guess it"
+)
 
 
 def analyse(
@@ -49,6 +55,10 @@ def analyse(
     kappa: Annotated[
         int, typer.Option(metavar="N", help="How many times the core stands on the diagonal.")
     ] = 1,
+    tile: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Or: morph square tiles of N pixels.", min=1, max=LARGEST),
+    ] = None,
     sigma: Annotated[
         float,
         typer.Option(metavar="NUMBER", help="Relative error up to which images count as recovered."),
@@ -79,33 +89,37 @@ def analyse(
         raise CallError("--channels belongs to --shape: leave it out")
     if network is not None and (network_macs is not None or preset is not None):
         raise CallError("--network, --network-macs and --preset each say what the network is: give one")
+    if tile is not None and kappa != 1:
+        raise CallError("--tile says how many blocks there are: leave out --kappa")
     if preset is not None:
-        start = _of_preset(preset)
+        start = _of_preset(preset, tile)
     else:
-        start = _of_layer(layer, shape, channels, kernel, stride, padding, network, classes)
+        start = _of_layer(layer, shape, channels, kernel, stride, padding, network, classes, tile)
     setting = replace(
         start,
-        kappa=kappa,
+        kappa=start.kappa if tile is not None else kappa,
         sigma=sigma,
         network_macs=start.network_macs if network_macs is None else network_macs,
         images=start.images if images is None else images,
     )
     known = next((known for known in PRESETS.values() if known.setting == setting), None)
     figures = figures_of(setting) if known is None else known.figures()
-    sizes = setting.layer.input_elements, setting.layer.output_elements
+    needed = 4 * (setting.layer.stored_numbers if setting.tiles is None else setting.tiles.layer_elements)
     if as_json:
         show({"setting": asdict(setting), "figures": [asdict(figure) for figure in figures]}, as_json=True)
     else:
         _print(*_table(figures))
-        say(f"The augmented layer takes {size_text(4 * sizes[0] * sizes[1])} in 32 bits.", quiet=quiet)
-    if reason := too_large(*sizes):
+        say(f"The augmented layer takes {size_text(needed)} in 32 bits.", quiet=quiet)
+    if setting.tiles is not None:
+        warn(TILES, quiet=quiet)
+    elif reason := too_large(needed):
         warn(f"this first layer needs a key with tiles: {reason}", quiet=quiet)
 
 
-def _of_preset(name: str) -> Setting:
+def _of_preset(name: str, tile: int | None) -> Setting:
     if name not in PRESETS:
         raise CallError(f"there is no preset '{name}': use {' or '.join(PRESETS)}")
-    return PRESETS[name].setting
+    return PRESETS[name].setting if tile is None else PRESETS[name].in_tiles(tile)
 
 
 def _of_layer(
@@ -117,28 +131,35 @@ def _of_layer(
     padding: int,
     network: str | None,
     classes: int,
+    tile: int | None,
 ) -> Setting:
     """The first layer from its file, its sizes or a network; the network's cost, if there is one."""
-    if path is not None:
-        first = load_first_layer(path)
-        sample, sizes = first.input_shape, LayerSizes.of(first)
-    else:
+    tiles = None
+    if path is None and channels is not None:
         sample = parse_shape(shape or "")
-        if channels is not None:
-            sizes = LayerSizes.conv(
-                input_shape=sample, channels=channels, kernel=kernel, stride=stride, padding=padding
-            )
-        elif network is None:
-            raise CallError("--shape is not enough: add --channels, or --network to find the layer in")
-        else:
-            sizes = _sizes(network, sample, classes)
-    return Setting(layer=sizes, network_macs=None if network is None else _count(network, sample, classes))
+        sides: dict[str, Any] = {
+            "input_shape": sample, "channels": channels, "kernel": kernel, "stride": stride,
+            "padding": padding,
+        }  # fmt: skip
+        sizes = LayerSizes.conv(**sides)
+        tiles = None if tile is None else TileSizes.conv(**sides, tile=tile)
+    else:
+        first = _first_layer(path, shape, network, classes)
+        sample, sizes = first.input_shape, LayerSizes.of(first)
+        tiles = None if tile is None else TileSizes.of(first, tile)
+    macs = None if network is None else _count(network, sample, classes)
+    return Setting(layer=sizes, kappa=1 if tiles is None else tiles.tiles, network_macs=macs, tiles=tiles)
 
 
-def _sizes(name: str, shape: Shape, classes: int) -> LayerSizes:
+def _first_layer(path: Path | None, shape: str | None, network: str | None, classes: int) -> FirstLayer:
+    if path is not None:
+        return load_first_layer(path)
+    if network is None:
+        raise CallError("--shape is not enough: add --channels, or --network to find the layer in")
     from mole.torch import export, models  # noqa: PLC0415  (an extra)
 
-    return LayerSizes.of(export.export_first_layer(models.build_model(name, shape, classes), shape))
+    sample = parse_shape(shape or "")
+    return export.export_first_layer(models.build_model(network, sample, classes), sample)
 
 
 def _count(name: str, shape: Shape, classes: int) -> int:

@@ -67,6 +67,10 @@ def audit(
             metavar="N", help="For a setting: how many times the core repeats; by default 1.", min=1
         ),
     ] = None,
+    tile: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="For a setting: morph square tiles of N pixels.", min=1),
+    ] = None,
     core: Annotated[
         CoreKind | None,
         typer.Option(
@@ -151,10 +155,13 @@ def audit(
         raise CallError(
             "--window and --bits say how --data and --public are read: add one, or leave them out"
         )
-    if delivery is not None and any(option is not None for option in (kappa, core, dtype)):
+    if delivery is not None and any(option is not None for option in (kappa, tile, core, dtype)):
         raise CallError(
-            "--kappa, --core and --dtype are for a setting: leave them out, or leave out the delivery"
+            "--kappa, --tile, --core and --dtype are for a setting: leave them out, or leave out the "
+            "delivery"
         )
+    if tile is not None and kappa is not None:
+        raise CallError("--tile says how many blocks there are: leave out --kappa")
     if delivery is None and layer is None:
         raise CallError("say what to audit: give a delivery, or a setting with --layer")
     write.check_place(out, replace_it=force)
@@ -180,7 +187,7 @@ def audit(
             )  # fmt: skip
         elif layer is not None:
             report = run.audit_setting(
-                layer, kappa=kappa or 1, core=core or "orthogonal",
+                layer, kappa=kappa or 1, tile=tile, core=core or "orthogonal",
                 dtype=dtype or "float32", by=by, budget=budget, seed=seed, progress=progress,
             )  # fmt: skip
         page = report.save(
@@ -189,16 +196,17 @@ def audit(
     say(report.headline, quiet=quiet)
     for verdict in report.in_order:
         say(f"{verdict.who}: {verdict.sentence}.", quiet=quiet)
+    attacks = {found.attack.name: found.status.value for found in report.attacks}
     show(
         {
             "page": str(page),
             **({"summary": str(page.with_name("summary.html"))} if summary else {}),
-            "headline": report.headline,
+            **({"headline": report.headline} if as_json or quiet else {}),  # else it was said already
             "verdicts": {verdict.attacker.value: verdict.level.value for verdict in report.verdicts},
             "not tested in full": [
                 verdict.attacker.value for verdict in report.verdicts if not verdict.fully_tested
             ],
-            "attacks": {found.attack.name: found.status.value for found in report.attacks},
+            **({"attacks": attacks} if as_json else {f"attack: {name}": attacks[name] for name in attacks}),
         },
         as_json=as_json,
     )

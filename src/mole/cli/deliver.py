@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from mole.cli.fit_to_print import in_options
-from mole.cli.meaning import KEEP_NAMES, meaning
-from mole.cli.named_files import secrets_for, signing_key
+from mole.cli.meaning import KEEP_NAMES, about_training, meaning
+from mole.cli.named_files import secrets_for, signing_key, warn_of_key_among
 from mole.cli.options import (
     BitsOption,
     DataArgument,
+    DeviceOption,
     IdentityOption,
     JsonOption,
     KeyOption,
@@ -29,6 +30,7 @@ from mole.cli.options import (
     ResizeOption,
     SignOption,
     SkipBadOption,
+    ViewsOption,
     WindowOption,
     choices,
     parse_bits,
@@ -39,7 +41,7 @@ from mole.cli.wrong_calls import CallError
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import DTYPES, Dtype
 from mole.exchange.signatures import load_signed_layer
-from mole.exchange.split_roles import rows_by_split
+from mole.exchange.split_roles import rows_by_split, views_by_split
 from mole.foreign_text import listed
 from mole.progress import Progress
 from mole.provider import deliver as library
@@ -50,6 +52,7 @@ from mole.provider.keys import MorphKey
 from mole.provider.place import what_is_left
 from mole.quantities import counted
 from mole.scheme.augmented import LAYER_DTYPES, LayerDtype
+from mole.scheme.factored import LAYER_FORMS, LayerForm
 from mole.scheme.first_layer import FirstLayer
 from mole.sources.opening import open_source
 from mole.sources.source import Source
@@ -75,8 +78,6 @@ ReplaceOption = Annotated[
 
 SHOWN = 5  # names of classes are listed, and the rest is counted
 HANDS_OVER = {"labels": "--folder-labels", "class_names": "--class-names"}
-NO_LABELS = "no labels leave with it: nothing can be trained on it as it is"
-GIVE_LABELS = "; give a table of them with --labels, or put the images into class folders"
 
 
 def deliver(
@@ -88,6 +89,13 @@ def deliver(
     layer_dtype: Annotated[
         LayerDtype, typer.Option(metavar=choices(LAYER_DTYPES), help="How the augmented layer is stored.")
     ] = "float32",
+    layer_form: Annotated[
+        LayerForm | None,
+        typer.Option(
+            metavar=choices(LAYER_FORMS),
+            help="As one matrix or in two factors. By default the smaller one.",
+        ),
+    ] = None,
     mode: ModeOption = None,
     resize: ResizeOption = None,
     keep: KeepOption = None,
@@ -111,6 +119,7 @@ def deliver(
     no_labels: Annotated[bool, typer.Option("--no-labels", help="Hand over no labels.")] = False,
     window: WindowOption = None,
     bits: BitsOption = "8",
+    views: ViewsOption = 1,
     allow_copying_layer: Annotated[
         bool, typer.Option("--allow-copying-layer", help="Augment a layer even if it copies pixels.")
     ] = False,
@@ -122,6 +131,7 @@ def deliver(
         str | None,
         typer.Option(metavar="HOST:PORT", help="With --engine ray: a cluster that is running."),
     ] = None,
+    device: DeviceOption = None,
     recipient: RecipientOption = None,
     sign: SignOption = None,
     layer_signer: LayerSignerOption = None,
@@ -147,6 +157,7 @@ def deliver(
         "window": parse_window(window),
         "bits": parse_bits(bits),
     }
+    warn_of_key_among([data], key, quiet=quiet)
     with _morphing(out, quiet=quiet) as (progress, making):
         first = _signed_layer(layer, layer_signer)
         if not allow_copying_layer:
@@ -159,17 +170,17 @@ def deliver(
         made = library.deliver(
             source if is_here else data,  # Ray's workers open the data themselves
             first, _opener(key, passphrase_file, identity, making, remark, quiet=quiet), out,
-            dtype=dtype, layer_dtype=layer_dtype, mode=mode, resize=resize,
+            dtype=dtype, layer_dtype=layer_dtype, layer_form=layer_form, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, class_names=leaving.class_names,
             labels=leaving.labels if is_here else leaving.labels and (labels or True),
-            **({} if is_here else reading), engine=engine, ray_address=ray_address,
-            recipients=recipient or (), sign=partial(signing_key, sign),
+            **({} if is_here else reading), views=views, engine=engine, ray_address=ray_address,
+            device=device, recipients=recipient or (), sign=partial(signing_key, sign),
             allow_second_layer=allow_second_layer, replace=force, allow_copying_layer=True,
             progress=progress,
         )  # fmt: skip
+    if told := about_training(made, no_labels=no_labels, are_kept=bool(leaving.kept)):
+        note(told, quiet=quiet)
     _tell(made, out, as_json=as_json, quiet=quiet)
-    if not (made.has_labels or no_labels):
-        note(NO_LABELS + ("" if leaving.kept else GIVE_LABELS), quiet=quiet)
 
 
 def morph(
@@ -184,6 +195,7 @@ def morph(
     skip_bad: SkipBadOption = False,
     window: WindowOption = None,
     bits: BitsOption = "8",
+    device: DeviceOption = None,
     recipient: RecipientOption = None,
     sign: SignOption = None,
     layer_signer: LayerSignerOption = None,
@@ -198,6 +210,7 @@ def morph(
 
     Call again to resume interrupted work.
     """
+    warn_of_key_among([data], key, quiet=quiet)
     with _morphing(out, quiet=quiet) as (progress, making):
         source = open_source(data, labels=False, window=parse_window(window), bits=parse_bits(bits))
         made = library.deliver(
@@ -206,7 +219,7 @@ def morph(
             dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, labels=False, recipients=recipient or (),
             sign=partial(signing_key, sign), allow_second_layer=allow_second_layer, replace=force,
-            progress=progress,
+            device=device, progress=progress,
         )  # fmt: skip
     _tell(made, out, as_json=as_json, quiet=quiet)
 
@@ -269,6 +282,7 @@ def _tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
         "delivery": out,
         "read as": made.source_kind,
         "rows": rows_by_split(made.delivery),
+        **views_by_split(made.delivery),
         "labels": made.has_labels,
         **({"labels from": made.labels_from} if made.labels_from else {}),
         "skipped": len(made.skipped),

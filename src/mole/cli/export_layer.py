@@ -12,9 +12,9 @@ from mole.cli.wrong_calls import CallError
 from mole.exchange.layer_files import save
 from mole.exchange.signatures import SUFFIX, sign_layer
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.layer_sizes import too_large
+from mole.scheme.layer_sizes import augmented_bytes, too_large
 from mole.scheme.normalisation import Normalisation
-from mole.scheme.shapes import element_count, shape_text
+from mole.scheme.shapes import shape_text
 
 LARGEST = 1 << 16
 
@@ -91,7 +91,7 @@ def export_layer(
     else:
         found = find.find_first_layer(models.build_model(network, shape, classes, weights), shape)
         name, layer = f"{found.name}.weight", export.describe(found, normalisation)
-    if reason := too_large(element_count(layer.input_shape), element_count(layer.output_shape)):
+    if reason := too_large(augmented_bytes(layer)):
         warn(
             f"a first layer for {shape_text(layer.input_shape)} needs a key with tiles: {reason}",
             quiet=quiet,

@@ -18,7 +18,7 @@ GLUE = "\N{NO-BREAK SPACE}"
 NAMES = 28  # columns for the names of options; longer ones get a line of their own
 REQUIRED, OTHERS = "Required", "Options"
 GROUPS = {
-    "Images": ("--mode", "--resize", "--skip-bad", "--window", "--bits", "--keep"),
+    "Images": ("--mode", "--resize", "--skip-bad", "--window", "--bits", "--keep", "--views"),
     "Labels": (
         "--labels", "--label-column", "--label-tag", "--folder-labels", "--no-labels", "--class-names",
     ),
@@ -27,8 +27,8 @@ GROUPS = {
         "--allow-second-layer",
     ),
     "Output": (
-        "--out", "--force", "--dtype", "--layer-dtype", "--ids", "--by", "--receiver", "--summary",
-        "--no-pictures", "--no-appendix", "--fail-on", "--json", "--quiet",
+        "--out", "--force", "--dtype", "--layer-dtype", "--layer-form", "--ids", "--by", "--receiver",
+        "--summary", "--no-pictures", "--no-appendix", "--fail-on", "--json", "--quiet",
     ),
     "Help": ("--help", "--version"),
 }  # fmt: skip

@@ -13,7 +13,7 @@ from mole.exchange.checkpoint_files import is_checkpoint, read_checkpoint
 from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load
 from mole.exchange.signatures import check_delivery
-from mole.exchange.split_roles import rows_by_split
+from mole.exchange.split_roles import rows_by_split, views_by_split
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import SUFFIX
 from mole.provider.ledger import Ledger
@@ -21,6 +21,7 @@ from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layouts import Layout, TilesLayout
 from mole.scheme.normalisation import Normalisation
+from mole.scheme.shapes import Shape
 from mole.storage.age import is_age_file
 from mole.storage.locations import is_local, local_path
 
@@ -63,9 +64,11 @@ def _delivery_facts(delivery: Delivery) -> dict[str, Any]:
         "sealed": delivery.is_sealed,
         "signature": check_delivery(delivery),
         "rows": rows_by_split(delivery),
+        **views_by_split(delivery),
         "classes": manifest.classes,
         "columns": manifest.columns,
         "input shape": manifest.input_shape,
+        **_plain_facts(manifest.plain_shape),
         "output shape": manifest.output_shape,
         **_cut_facts(Layout.of(manifest.layout, manifest.input_shape, manifest.kappa)),
         "dtype": manifest.dtype,
@@ -138,14 +141,21 @@ def _augmented_facts(layer: AugmentedLayer) -> dict[str, Any]:
     return {
         "what": "augmented layer",
         "input shape": layer.input_shape,
+        **_plain_facts(layer.plain_shape),
         "output shape": layer.output_shape,
         **_cut_facts(Layout.of(layer.layout, layer.input_shape, layer.kappa)),
+        "form": layer.form,
         "bias": layer.bias is not None,
         "dtype": layer.dtype.name,
         "bytes": layer.nbytes,
         "key fingerprint": layer.key_fingerprint,
         **_normalisation_facts(layer.normalisation),
     }
+
+
+def _plain_facts(plain_shape: Shape | None) -> dict[str, Any]:
+    """The shape of images, where zeros fill their tiles."""
+    return {} if plain_shape is None else {"plain shape": plain_shape}
 
 
 def _cut_facts(layout: Layout) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mole.cli.named_files import check_folder, read_passphrase_file
+from mole.cli.named_files import check_folder, read_passphrase_file, warn_of_key_among
 from mole.cli.options import (
     BitsOption,
     JsonOption,
@@ -25,7 +25,7 @@ from mole.cli.options import (
     parse_window,
     refuse_for_others,
 )
-from mole.cli.terminal import progress_bar, say, show, warn, warn_of
+from mole.cli.terminal import progress_bar, say, show, warn, warn_of, warnings_said
 from mole.cli.wrong_calls import CallError
 from mole.errors import KeyFileError
 from mole.exchange.delivery import UNFINISHED
@@ -33,12 +33,15 @@ from mole.exchange.layer_files import load_first_layer
 from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.signatures import load_signed_layer
 from mole.provider.keys import MorphKey
+from mole.provider.keys.derivation import KeyParameters
 from mole.provider.keys.key_file import check_passphrase, whitening_path
-from mole.provider.keys.learning import sample_of
+from mole.provider.keys.learning import sample_of, sample_size
 from mole.provider.ledger import keygen_warnings
+from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layer_sizes import refuse_too_large
-from mole.scheme.layouts import TilesLayout
+from mole.scheme.layouts import Layout, ShuffledTilesLayout
 from mole.scheme.morphing import CORE_KINDS, CoreKind
+from mole.scheme.shapes import shape_text
 from mole.sources.inspection import inspect
 from mole.sources.opening import open_similar, open_source
 from mole.sources.preparation import Mode, Preparation, Resize
@@ -52,6 +55,14 @@ TILES = (
     "tiles hide images from the eye only: the same core is used {tiles:,} times in every image, so a "
     "stranger with similar images finds it, and a developer with a few known images too; seal the "
     "delivery, and send it to somebody you trust not to attack it"
+)
+FILLED = (
+    "tiles of {tile} do not fill {plain} images: the key is for {whole}, and every image gets zeros at "
+    "its ends before it is morphed"
+)
+SHUFFLED = (
+    "patches come in a secret order, the same in every image: the network has to learn where each belongs "
+    "from scratch, so position embeddings that were trained elsewhere do not help"
 )
 NOT_WHITENED = (
     "with this core a stranger who gets morphed files and has similar images learns brightness, "
@@ -80,6 +91,13 @@ def keygen(
             help="Morph square tiles of N pixels instead: for large images. They hide from the eye only.",
         ),
     ] = None,
+    shuffle_tiles: Annotated[
+        bool,
+        typer.Option(
+            "--shuffle-tiles",
+            help="Let tiles change places too: for patch embeddings trained from scratch.",
+        ),
+    ] = False,
     core: Annotated[
         CoreKind | None,
         typer.Option(
@@ -120,11 +138,16 @@ def keygen(
     _check_call(kind, learning, mode, resize)
     if tile is not None and kappa != 1:
         raise CallError("--tile says how many blocks there are: leave out --kappa")
+    if tile is None and shuffle_tiles:
+        raise CallError("--shuffle-tiles needs the side of the tiles: add --tile")
     if not learning and (window or bits != "8" or skip_bad):
         raise CallError("--window, --bits and --skip-bad say how --data is read: add it, or leave them out")
     first = load_first_layer(layer) if layer_signer is None else load_signed_layer(layer, layer_signer)[0]
     _check_place(out, kind)
-    layout = None if tile is None else TilesLayout.of_side(first.input_shape, tile)
+    layout = None
+    if tile is not None:
+        parameters = KeyParameters.of(first.input_shape, kind, tile=tile, shuffled=shuffle_tiles)
+        layout = parameters.to_layout()
     refuse_too_large(first, layout)
     warnings = keygen_warnings(out, first.fingerprint)
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
@@ -138,32 +161,32 @@ def keygen(
     sample = None
     if sources:
         with progress_bar("Reading", quiet=quiet) as progress:
-            sample = sample_of(sources, preparation, skip_bad=skip_bad, progress=progress)
+            count = sample_size(layout or Layout.of("rows", first.input_shape, kappa))
+            sample = sample_of(sources, preparation, count, skip_bad=skip_bad, progress=progress)
     with progress_bar("Making the core", quiet=quiet) as progress:
         key = MorphKey.generate(
-            first.input_shape, kappa=kappa, tile=tile, core=kind, sample=sample, progress=progress
+            first.input_shape,
+            kappa=kappa,
+            tile=tile,
+            shuffle_tiles=shuffle_tiles,
+            core=kind,
+            sample=sample,
+            progress=progress,
         )
-    key.save(out, passphrase, recipients=recipient or ())
+    with warnings_said(quiet=quiet):
+        key.save(out, passphrase, recipients=recipient or ())
+    warn_of_key_among([*([] if data is None else [data]), *(public or ())], out, quiet=quiet)
     for warning in warnings:
         warn(warning, quiet=quiet)
     say(f"{out} is your key: keep it safe, and keep it to yourself.", quiet=quiet)
-    if kind == "whitened":
-        say(f"{out}.whitening belongs to it: keep that too.", quiet=quiet)
-    else:
-        warn(NOT_WHITENED, quiet=quiet)
+    _tell_of(key, first, out, quiet=quiet)
     learnt = key.learnt
-    if learnt is not None and not learnt.is_enough:
-        side = key.morphing.core.size
-        warn(FEW.format(images=learnt.images, side=side, enough=learnt.enough), quiet=quiet)
-    if key.tile is not None:
-        warn(TILES.format(tiles=key.kappa), quiet=quiet)
-    elif kappa > 1:
-        warn(REPEATED.format(kappa=kappa), quiet=quiet)
     facts: dict[str, Any] = {
         "key": str(out),
         "fingerprint": key.fingerprint,
         "core": key.core,
         **({"kappa": key.kappa} if key.tile is None else {"tile": key.tile, "tiles": key.kappa}),
+        **({"input shape": key.input_shape} if key.input_shape != first.input_shape else {}),
         **({"whitening": str(learnt)} if learnt is not None else {}),
     }
     show(facts, as_json=as_json)
@@ -176,6 +199,32 @@ def _check_call(kind: CoreKind, learning: list[str], mode: Mode | None, resize: 
         raise CallError(f"core '{kind}' learns nothing from data: leave out --data and --public")
     if not learning and (mode or resize):
         raise CallError("--mode and --resize say how --data is read: add it, or leave them out")
+
+
+def _tell_of(key: MorphKey, first: FirstLayer, out: Path, *, quiet: bool) -> None:
+    """Say what a new key needs, and what it does not hide."""
+    if key.core == "whitened":
+        say(f"{out}.whitening belongs to it: keep that too.", quiet=quiet)
+    else:
+        warn(NOT_WHITENED, quiet=quiet)
+    learnt = key.learnt
+    if learnt is not None and not learnt.is_enough:
+        side = key.morphing.core.size
+        warn(FEW.format(images=learnt.images, side=side, enough=learnt.enough), quiet=quiet)
+    if key.tile is not None:
+        warn(TILES.format(tiles=key.kappa), quiet=quiet)
+        _tell_of_tiles(key, first, quiet=quiet)
+    elif key.kappa > 1:
+        warn(REPEATED.format(kappa=key.kappa), quiet=quiet)
+
+
+def _tell_of_tiles(key: MorphKey, first: FirstLayer, *, quiet: bool) -> None:
+    """Say what becomes of images that tiles do not fill, or whose tiles change places."""
+    if key.input_shape != first.input_shape:
+        plain, whole = (shape_text(shape) for shape in (first.input_shape, key.input_shape))
+        say(FILLED.format(tile=key.tile, plain=plain, whole=whole), quiet=quiet)
+    if isinstance(key.parameters.to_layout(), ShuffledTilesLayout):
+        say(SHUFFLED, quiet=quiet)
 
 
 def _look_at(source: Source, preparation: Preparation, *, skip_bad: bool, quiet: bool) -> None:

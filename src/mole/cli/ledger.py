@@ -11,7 +11,7 @@ from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption, Q
 from mole.cli.terminal import show, warn
 from mole.errors import KeyFileError
 from mole.provider.keys import MorphKey
-from mole.provider.ledger import FINGERPRINT, Entry, Ledger
+from mole.provider.ledger import FINGERPRINT, SUFFIX, Entry, Ledger
 
 
 def ledger(
@@ -47,7 +47,9 @@ def _ledger(key: str, passphrase_file: Path | None, identity: list[Path] | None)
     if FINGERPRINT.fullmatch(key) and not path.exists():
         return Ledger(key)
     if not path.exists():
-        raise KeyFileError(f"{key} is not a key: give a key's file, or the 32 digits of its fingerprint")
+        raise KeyFileError(f"{key} is not there: give a key's file, or the 32 digits of its fingerprint")
+    if key.endswith(SUFFIX):
+        raise KeyFileError(f"{key} is the ledger itself: give the key's file, {key.removesuffix(SUFFIX)}")
     opened = MorphKey.load(path, **secrets_for(path, passphrase_file, identity))
     return Ledger(opened.fingerprint, opened.path)
 

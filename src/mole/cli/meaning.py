@@ -6,8 +6,16 @@ from mole.foreign_text import shown
 from mole.provider.deliver import Delivered
 from mole.quantities import counted, joined
 from mole.scheme.shapes import element_count
+from mole.sources.opening import TABLES
 
 KEEP_NAMES = "with --no-class-names the names stay here"
+NO_LABELS = "no labels leave with it: nothing can be trained on it as it is"
+GIVE_COLUMN = "; name the column that has them with --label-column"
+GIVE_TABLE = "; give a table of them with --labels, or put the images into class folders"
+NO_TEST = (
+    "it has one split: whoever trains on it has no other images to test on; to set some aside, give them "
+    "to a split called test (docs/sources.md, Splits)"
+)
 
 
 def meaning(made: Delivered) -> Iterator[str]:
@@ -22,6 +30,22 @@ def meaning(made: Delivered) -> Iterator[str]:
     if columns := made.delivery.manifest.columns:
         names = joined([shown(one) for one in columns])
         yield f"These columns leave unchanged, for the receiver to read: {names}."
+
+
+def about_training(made: Delivered, *, no_labels: bool, are_kept: bool) -> str | None:
+    """What stands in the way of training and testing, and what the provider can do about it, if anything.
+
+    Args:
+        made: the delivery.
+        no_labels: whether it was asked for without labels.
+        are_kept: whether there are labels, which stay because they might tell people.
+    """
+    if made.has_labels:
+        is_new = not made.was_complete  # it was said before
+        return NO_TEST if is_new and len(made.delivery.manifest.splits) == 1 else None
+    if no_labels or are_kept:
+        return None if no_labels else NO_LABELS
+    return NO_LABELS + (GIVE_COLUMN if made.source_kind in TABLES else GIVE_TABLE)
 
 
 def _receiver(made: Delivered) -> Iterator[str]:
@@ -40,7 +64,7 @@ def _stranger(made: Delivered) -> Iterator[str]:
         yield "What a stranger sees: names and sizes of files, encrypted for the recipients and your key."
         return
     yield "What a stranger who gets only the data files sees: noise."
-    if manifest.layout == "tiles":
+    if manifest.layout.endswith("tiles"):
         yield (
             "Tiles hide from the eye only: with similar images at hand, a stranger rebuilds images, as "
             f"the same core is used {manifest.kappa:,} times in each of them. Seal such a delivery."
@@ -51,10 +75,11 @@ def _stranger(made: Delivered) -> Iterator[str]:
             f"{manifest.kappa} times in each of them."
         )
     elif made.core == "whitened":
+        rows = "rows" if any(split.views > 1 for split in manifest.splits.values()) else "images"
         side = counted(element_count(manifest.input_shape), "number")
         yield (
             f"With similar images at hand, a stranger may still tell some images apart: {manifest.rows:,} "
-            f"images of {side} were morphed with one core, and every further one makes that easier."
+            f"{rows} of {side} were morphed with one core, and every further one makes that easier."
         )
     else:
         yield (

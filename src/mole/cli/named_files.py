@@ -6,12 +6,14 @@ No passphrase and no identity is ever printed.
 import getpass
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypedDict
 
+from mole.cli.terminal import warn
 from mole.errors import FileError, KeyFileError
 from mole.storage.atomic import reason_of
+from mole.storage.identities import identity_texts
 from mole.storage.regular import open_regular
 from mole.storage.signing import SigningKey
 
@@ -50,6 +52,17 @@ def check_folder(path: Path) -> None:
         raise FileError(f"{path} cannot be written: {reason_of(error)}") from None
 
 
+def warn_of_key_among(data: Iterable[str], key: Path, *, quiet: bool) -> None:
+    """Say so where a key lies in a folder of data: whoever gets a copy of the folder gets both."""
+    for folder in data:
+        if Path(folder).is_dir() and key.resolve().is_relative_to(Path(folder).resolve()):
+            warn(
+                f"{key} lies in {folder}, with your data: whoever gets a copy of that folder gets the key, "
+                "too, so keep it elsewhere",
+                quiet=quiet,
+            )
+
+
 class Secrets(TypedDict):
     """What opens a key: `MorphKey.load(path, **secrets)`."""
 
@@ -66,7 +79,7 @@ def secrets_for(path: Path, passphrase_file: Path | None, identities: list[Path]
         return getpass.getpass(f"Passphrase of {path}: ")
 
     passphrase = ask if passphrase_file is None else read_passphrase_file(passphrase_file)
-    return {"passphrase": passphrase, "identities": [_read_text(file) for file in identities or []]}
+    return {"passphrase": passphrase, "identities": list(identity_texts(identities))}
 
 
 def signing_key(path: Path | None) -> SigningKey | None:

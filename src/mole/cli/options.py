@@ -12,7 +12,7 @@ import typer
 
 from mole.cli.wrong_calls import CallError
 from mole.errors import MoleError
-from mole.limits import MAX_CLASSES
+from mole.limits import MAX_CLASSES, MAX_VIEWS
 from mole.scheme.shapes import Shape, check_shape
 from mole.sources.preparation import MODES, RESIZES, Mode, Resize
 from mole.sources.reading import Bits, Window
@@ -79,9 +79,7 @@ PassphraseFileOption = Annotated[
 ]
 RecipientOption = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="RECIPIENT", help="Seal it for this age recipient or ssh-ed25519 public key. Repeatable."
-    ),
+    typer.Option(metavar="RECIPIENT", help="Seal it for this age recipient or SSH public key. Repeatable."),
 ]
 SignOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Sign it with this OpenSSH private key, an Ed25519 one.")
@@ -130,6 +128,16 @@ WindowOption = Annotated[
         metavar="CENTRE,WIDTH",
         help="DICOM: which values become black and white, or none for all of them; by default the first "
         "window of each header.",
+    ),
+]
+ViewsOption = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        help="Rows for each training image: itself, and others shifted and mirrored by chance. More rows "
+        "make attacks easier.",
+        min=1,
+        max=MAX_VIEWS,
     ),
 ]
 BitsText = Literal["8", "16"]

@@ -25,8 +25,8 @@ from mole.cli.terminal import progress_bar, say, show, warn, warn_of
 from mole.exchange.signatures import load_signed_layer
 from mole.provider.picture_sheet import save_sheet
 from mole.provider.review import contact_sheet, review_layer
-from mole.scheme.layer_sizes import too_large
-from mole.scheme.shapes import element_count, shape_text
+from mole.scheme.layer_sizes import augmented_bytes, too_large
+from mole.scheme.shapes import shape_text
 from mole.sources.inspection import inspect
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
@@ -57,8 +57,7 @@ def review(
     first, signature = load_signed_layer(layer, layer_signer)
     source = open_source(data, labels=False, window=parse_window(window), bits=parse_bits(bits))
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
-    sizes = element_count(first.input_shape), element_count(first.output_shape)
-    if reason := too_large(*sizes):
+    if reason := too_large(augmented_bytes(first)):
         warn(
             f"a first layer for {shape_text(first.input_shape)} needs a key with tiles: {reason}",
             quiet=quiet,
@@ -81,7 +80,7 @@ def review(
             "signature": signature,
             "images": looked.samples,
             "images that cannot be used": looked.bad,
-            "augmented layer bytes": 4 * sizes[0] * sizes[1],
+            "augmented layer bytes": augmented_bytes(first),
             "copies pixels": bool(found.copies.words),
             "rebuilt correlation": round(found.correlation, 4),
             "best map correlation": None

@@ -17,10 +17,12 @@ from mole.cli.options import (
 from mole.cli.terminal import progress_bar, say, show, warnings_said, when_interrupted
 from mole.exchange.checkpoint_files import is_checkpoint, resume_path
 from mole.exchange.delivery import Delivery
+from mole.quantities import size_text
 
 if TYPE_CHECKING:
     from mole.torch import Epoch, Evaluation
 
+KEPT = "what the augmented layer gives is computed once, and kept in memory"
 MAX_SEED = (1 << 63) - 1  # what PyTorch takes
 
 
@@ -53,6 +55,22 @@ def train(
         float,
         typer.Option(metavar="NUMBER", help="How strongly weights are drawn towards zero.", min=0, max=1e3),
     ] = 0,
+    mixup: Annotated[
+        float,
+        typer.Option(
+            metavar="ALPHA",
+            help="Learn from weighted means of two rows; 0.2 is usual, and 0 learns from rows alone.",
+            min=0,
+            max=1e3,
+        ),
+    ] = 0,
+    cache_features: Annotated[
+        bool | None,
+        typer.Option(
+            help="Keep what the augmented layer gives in memory, or compute it in every epoch; the network "
+            "is the same. By default it is kept where it fits into a quarter of the free memory."
+        ),
+    ] = None,
     seed: Annotated[
         int,
         typer.Option(
@@ -88,9 +106,11 @@ def train(
 
         history = train_on(
             opened, network=network, weights=weights, out=out, epochs=epochs, batch_size=batch_size,
-            learning_rate=learning_rate, weight_decay=weight_decay, seed=seed, device=device,
+            learning_rate=learning_rate, weight_decay=weight_decay, mixup=mixup,
+            cache_features=cache_features, seed=seed, device=device,
             identity=identity, replace=force, progress=progress,
             on_resume=lambda finished: say(f"resuming after epoch {finished} of {epochs}", quiet=quiet),
+            on_cache=lambda size: say(f"{KEPT}: {size_text(size)}", quiet=quiet),
             on_epoch=lambda epoch: say(_in_words(epoch), quiet=quiet),
             on_score=scores.__setitem__,
         )  # fmt: skip

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from mole.exchange.manifest import Manifest
+from mole.exchange.manifest import Manifest, SplitFacts
 from mole.exchange.shards import LABEL, ROW_ID
+from mole.scheme.layouts import ShuffledTilesLayout
 from mole.scheme.shapes import element_count, shape_text
 
 NAME = "README.md"
@@ -31,6 +32,11 @@ INT8 = """Other readers of Parquet find each image as one list of numbers in the
 it. (The scales lie in `scales.safetensors`.) Read the folder `data`, or files in it: beside them lies more
 than Parquet."""
 
+SHUFFLED = """
+Tiles of these images stand in a secret order, the same in all of them: features come in that order, so a
+network has to learn where each belongs. Train its position embeddings from scratch.
+"""
+
 
 def dataset_card(
     manifest: Manifest, labels: range | None = None, kept: Mapping[str, pa.DataType] | None = None
@@ -42,8 +48,11 @@ def dataset_card(
         labels: from the smallest to the largest label; None where there are none.
         kept: the types of the columns that the provider kept.
     """
-    shape = shape_text(manifest.input_shape)
+    shape = shape_text(manifest.network_shape)
+    if manifest.plain_shape is not None:
+        shape += f" (zeros at their ends make them {shape_text(manifest.input_shape)})"
     rows = "\n".join(f"| {name} | {facts.rows} |" for name, facts in manifest.splits.items())
+    views = "".join(_views(name, facts) for name, facts in manifest.splits.items() if facts.views > 1)
     names = f"\nClasses, from 0: {', '.join(manifest.classes)}.\n" if manifest.classes else ""
     return f"""---
 {_head(manifest, labels, kept or {})}
@@ -54,11 +63,11 @@ def dataset_card(
 Images of shape {shape}, multiplied by a secret matrix and stored as {manifest.dtype}.
 They are useful only with the augmented layer beside them. Made with Morphed Learning, which is installed
 from the project's repository: `pip install '.[torch]'` there, or `pip install .` to read data alone.
-
+{SHUFFLED if manifest.layout == ShuffledTilesLayout.name else ""}
 | split | rows |
 |---|---|
 {rows}
-{names}
+{views}{names}
 Check it with `mole verify`, and train on it with `mole.torch.attach` and `mole.torch.MorphedDataset`. Where
 this folder is called `delivery`:
 
@@ -66,6 +75,14 @@ this folder is called `delivery`:
 This is obfuscation, not encryption: whoever holds the augmented layer can get the images back. Treat these
 files as you would treat the images.
 """
+
+
+def _views(split: str, facts: SplitFacts) -> str:
+    """What to know of a split that has several rows of each image."""
+    return (
+        f"\nEach image of `{split}` stands there as {facts.views} rows: itself, and views of it that are "
+        "shifted and\nmirrored. Cut no test data out of it: views of one image would be on both sides.\n"
+    )
 
 
 def _code(manifest: Manifest) -> str:

@@ -17,6 +17,7 @@ from mole.storage.checked import load_checked, read_metadata
 from mole.storage.typed_json import Fields, FormatError, is_number, is_text, is_whole, parse_value
 
 CHECKPOINT, VERSION = "mole-checkpoint", "1"
+IN_FACTORS = "2"  # the version with an augmented layer in two factors, which older readers cannot use
 FORM = {"format": CHECKPOINT, "version": VERSION}
 AUGMENTED = "augmented"  # how the augmented layer is described, beside the facts
 KEY_BYTES = 16  # of a fingerprint
@@ -29,7 +30,7 @@ class CheckpointFacts:
 
     Attributes:
         network: name of a built-in network, or any other name.
-        input_shape: shape of a sample.
+        input_shape: shape of a sample as the network takes it; zeros that fill tiles do not count.
         classes: how many classes it tells apart.
         class_names: their names, if there are any.
         key_fingerprint: the key of its augmented layer; filled in when it is saved.
@@ -62,7 +63,9 @@ def checkpoint_metadata(facts: CheckpointFacts, augmented: Mapping[str, Any] | N
     values = {**asdict(facts), AUGMENTED: augmented}
     if facts.training is None:
         del values[TRAINING]
-    return {**FORM, **{name: json.dumps(value) for name, value in values.items()}}
+    version = IN_FACTORS if augmented is not None and augmented.get("form") == "factored" else VERSION
+    header = {name: json.dumps(value) for name, value in values.items()}
+    return {**FORM, "version": version, **header}
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -107,12 +110,16 @@ def _metadata(path: Path) -> dict[str, str]:
     try:
         metadata = read_metadata(path)
     except LayerFileError:
+        if path.is_dir():
+            raise FileError(
+                f"{path} is a folder, and a checkpoint is a file: give one that training wrote"
+            ) from None
         if not path.is_file():
             raise
         metadata = {}
     if metadata.get("format") != CHECKPOINT:
         raise FileError(f"{path} is not a checkpoint: give a file that training wrote")
-    if metadata.get("version") != VERSION:
+    if metadata.get("version") not in {VERSION, IN_FACTORS}:
         raise FileError(f"{path} was written by another version: upgrade morphed-learning")
     return metadata
 
@@ -153,13 +160,17 @@ def _training(fields: Fields) -> dict[str, Any]:
 
 def _description(fields: Fields) -> dict[str, Any]:
     """How an augmented layer is described, each field in its own type."""
-    return {
+    known: dict[str, Any] = {
         "name": fields.text("name"),
         "output_shape": [*fields.wholes("output_shape")],
         "kappa": fields.whole("kappa"),
         "layout": fields.text("layout"),
-        "geometry": read_geometry(fields.object("geometry")) if "geometry" in fields.names() else None,
     }
+    if "geometry" in fields.names():
+        known["geometry"] = read_geometry(fields.object("geometry"))
+    if "input_shape" in fields.names():
+        known["input_shape"] = check_shape(fields.wholes("input_shape"))
+    return known
 
 
 def key_of(key_id: Array) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mole.exchange.shards import LEVELS, ROWS_AT_ONCE, Encoding
+from mole.exchange.shards import LEVELS, Encoding, row_parts
 from mole.scheme.shapes import Array
 from mole.storage.typed_json import Fields, parse_json
 
@@ -41,21 +41,23 @@ class Clipping:
     @classmethod
     def of(cls, rows: Array, encoding: Encoding) -> "Clipping":
         """What storing these rows, (b, elements), cuts off; values that are only rounded do not count."""
-        total = cls()
-        if encoding.scales is None:
-            return total
+        if encoding.scales is None or not len(rows):
+            return cls()
         reach, limit = LEVELS * encoding.scales, (LEVELS + 0.5) * encoding.scales
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            sizes = np.abs(rows[start : start + ROWS_AT_ONCE])
-            found = np.flatnonzero(sizes > limit)
-            if len(found):
-                row, column = np.divmod(found, sizes.shape[1])
-                excess = sizes[row, column] - reach[column]
-                met = np.unique(row)
-                lost = np.bincount(row, np.square(excess), minlength=len(sizes))[met]
-                is_noteworthy = lost > NOTEWORTHY**2 * np.square(sizes[met]).sum(axis=1)
-                total += cls(len(row), int(is_noteworthy.sum()), float(f"{excess.max():.3g}"))
-        return total
+        found = np.concatenate(
+            [
+                part.start * rows.shape[1] + np.flatnonzero(np.abs(rows[part]) > limit)
+                for part in row_parts(rows)
+            ]
+        )
+        if not len(found):
+            return cls()
+        row, column = np.divmod(found, rows.shape[1])
+        excess = np.abs(rows[row, column]) - reach[column]
+        met = np.unique(row)
+        lost = np.bincount(row, np.square(excess), minlength=len(rows))[met]
+        is_noteworthy = lost > NOTEWORTHY**2 * np.square(rows[met]).sum(axis=1)
+        return cls(len(row), int(is_noteworthy.sum()), float(f"{excess.max():.3g}"))
 
     def __add__(self, other: "Clipping") -> "Clipping":
         largest = max(self.largest_error, other.largest_error)

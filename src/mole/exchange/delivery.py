@@ -8,7 +8,7 @@ The manifest is read once, when the delivery is opened; everything else when it 
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -153,8 +153,16 @@ class Delivery:
         for file in self.shard_files(split):
             yield file.read(self.manifest.input_shape, self.manifest.dtype, self.manifest.column)
 
-    def first_rows(self, split: str, at_most: int) -> tuple[Array, list[str]]:
+    def first_rows(
+        self, split: str, at_most: int, keep: Callable[[Array], Array] | None = None
+    ) -> tuple[Array, list[str]]:
         """The first rows of a split: morphed samples as float32, (n, *input_shape), and their ids.
+
+        Args:
+            split: which one.
+            at_most: how many rows.
+            keep: what to keep of the samples of a shard, (n, *input_shape), where whole ones take too much
+                memory.
 
         Raises:
             DeliveryError: if there are none.
@@ -163,7 +171,8 @@ class Delivery:
         ids: list[str] = []
         for shard in self.shards(split):
             wanted = at_most - len(ids)
-            rows.append(self.encoding.decode(shard.values[:wanted]))
+            morphed = roll(self.encoding.decode(shard.values[:wanted]), self.manifest.input_shape)
+            rows.append(morphed if keep is None else keep(morphed))
             ids += shard.row_ids[:wanted]
             if len(ids) >= at_most:
                 break
@@ -171,7 +180,7 @@ class Delivery:
             raise DeliveryError(
                 f"{self.label} has no rows in split '{shown(split)}': ask its sender for another"
             )
-        return roll(np.concatenate(rows), self.manifest.input_shape), ids
+        return np.concatenate(rows), ids
 
     def row_ids(self, split: str) -> list[str]:
         """The id of every row of a split."""

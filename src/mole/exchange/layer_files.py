@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from mole.errors import LayerFileError, MoleError, ShapeError
+from mole.limits import MAX_STEP
+from mole.quantities import joined
 from mole.scheme.augmented import STORED_DTYPES, AugmentedLayer
-from mole.scheme.first_layer import MAX_SPATIAL_AXES, FirstLayer
+from mole.scheme.first_layer import MAX_SPATIAL_AXES, FirstLayer, Padding
 from mole.scheme.geometry import LayerGeometry
 from mole.scheme.layouts import LAYOUTS
 from mole.scheme.morphing import narrow
@@ -23,6 +25,8 @@ from mole.storage.typed_json import Fields, FormatError, parse_value
 FIRST_LAYER = "mole-first-layer"
 AUGMENTED_LAYER = "mole-augmented-layer"
 VERSION = 1
+IN_FACTORS = 2  # the version of an augmented layer with two factors, which older readers cannot use
+VERSIONS = {FIRST_LAYER: (VERSION,), AUGMENTED_LAYER: (VERSION, IN_FACTORS)}
 ROWS_AT_ONCE = 256
 
 
@@ -40,16 +44,15 @@ def save_into(store: Store, name: str, layer: FirstLayer | AugmentedLayer) -> No
 def load(path: str | PathLike[str] | StoredFile) -> FirstLayer | AugmentedLayer:
     """Read a first layer or an augmented layer, checked down to the last bit."""
     path = path if isinstance(path, StoredFile) else Path(path)
-    form = _check_form(path)
+    form, version = _check_form(path)
     tensors, metadata = load_checked(path)
     try:
         values = {name: parse_value(text) for name, text in metadata.items() if name != "format"}
         fields = Fields(values)
-        if set(tensors) not in ({"weight"}, {"weight", "bias"}):
-            raise FormatError("it has other tensors than a weight and a bias")
+        _check_names(tensors, version)
         _check_numbers(tensors)
         make = _first_layer if form == FIRST_LAYER else _augmented_layer
-        return make(tensors["weight"], tensors.get("bias"), fields)
+        return make(tensors, fields)
     except MoleError as error:
         raise LayerFileError(f"{path} does not describe a usable layer: {error}") from None
     except FormatError as error:
@@ -85,6 +88,7 @@ def _contents(
 ) -> tuple[dict[str, Array], dict[str, str]]:
     """The tensors and the metadata of a layer's file."""
     if isinstance(layer, FirstLayer):
+        _check_padding(layer.padding)
         form, weight, fields = FIRST_LAYER, layer.weight, _first_layer_fields(layer)
     elif not isinstance(layer, AugmentedLayer):
         raise LayerFileError(
@@ -96,16 +100,18 @@ def _contents(
         raise LayerFileError(
             f"{path}: a layer is stored as {' or '.join(STORED_DTYPES)}, not {weight.dtype}"
         )
-    tensors = {"weight": weight}
+    tensors, version = {"weight": weight}, VERSION
+    if isinstance(layer, AugmentedLayer) and layer.mixing is not None:
+        tensors["mixing"], version = layer.mixing, IN_FACTORS
     if layer.bias is not None:
         tensors["bias"] = narrow(layer.bias, weight.dtype)
     if layer.normalisation is not None:
         fields["mean"], fields["std"] = layer.normalisation.mean, layer.normalisation.std
     metadata = {name: json.dumps(value) for name, value in fields.items()}
-    return tensors, {"format": form, "version": str(VERSION), **metadata}
+    return tensors, {"format": form, "version": str(version), **metadata}
 
 
-def _check_form(path: Path | StoredFile) -> str:
+def _check_form(path: Path | StoredFile) -> tuple[str, int]:
     metadata = read_metadata(path)
     form, version = metadata.get("format"), metadata.get("version", "none")
     if form not in (FIRST_LAYER, AUGMENTED_LAYER):
@@ -113,12 +119,21 @@ def _check_form(path: Path | StoredFile) -> str:
             f"{path} is a safetensors file, but not a Morphed Learning layer: "
             "export the first layer of a model with mole.torch.export_first_layer"
         )
-    if version != str(VERSION):
+    if version not in map(str, VERSIONS[form]):
         raise LayerFileError(
-            f"{path} has format version {version[:9]!r} and this program knows {VERSION}: "
-            "upgrade morphed-learning"
+            f"{path} has format version {version[:9]!r} and this program knows "
+            f"{joined([*map(str, VERSIONS[form])])}: upgrade morphed-learning"
         )
-    return form
+    return form, int(version)
+
+
+def _check_names(tensors: Mapping[str, Array], version: int) -> None:
+    """A weight, a bias if there is one, and in the second version the other factor."""
+    wanted, words = {"weight"}, "a weight and a bias"
+    if version == IN_FACTORS:
+        wanted, words = {"weight", "mixing"}, "a weight, a mixing and a bias"
+    if set(tensors) - {"bias"} != wanted:
+        raise FormatError(f"it has other tensors than {words}")
 
 
 def _check_numbers(tensors: Mapping[str, Array]) -> None:
@@ -150,13 +165,20 @@ def _hyper_parameters(geometry: LayerGeometry) -> dict[str, Any]:
     return {name: getattr(geometry, name) for name in ("stride", "padding", "dilation", "groups")}
 
 
-def _first_layer(weight: Array, bias: Array | None, fields: Fields) -> FirstLayer:
+def _check_padding(padding: Padding) -> Padding:
+    """Layers that leave out positions at an end are made here for filled tiles, and never exchanged."""
+    if any(min(pair) < 0 for pair in padding):
+        raise ShapeError("padding must not be negative")
+    return padding
+
+
+def _first_layer(tensors: Mapping[str, Array], fields: Fields) -> FirstLayer:
     return FirstLayer(
-        weight=weight,
-        bias=bias,
+        weight=tensors["weight"],
+        bias=tensors.get("bias"),
         input_shape=fields.wholes("input_shape"),
         stride=fields.wholes("stride"),
-        padding=fields.pairs("padding"),
+        padding=_check_padding(fields.pairs("padding")),
         dilation=fields.wholes("dilation"),
         groups=fields.whole("groups"),
         normalisation=_normalisation(fields),
@@ -172,17 +194,19 @@ def _augmented_layer_fields(layer: AugmentedLayer) -> dict[str, Any]:
         "kappa": layer.kappa,
         "layout": layer.layout,
         "key_fingerprint": layer.key_fingerprint,
+        **({} if layer.plain_shape is None else {"plain_shape": layer.plain_shape}),
         **known,
     }
 
 
-def _augmented_layer(weight: Array, bias: Array | None, fields: Fields) -> AugmentedLayer:
+def _augmented_layer(tensors: Mapping[str, Array], fields: Fields) -> AugmentedLayer:
     layout = next((known for known in LAYOUTS if known == fields.text("layout")), None)
     if layout is None:
         raise FormatError("its layout is unknown")
     return AugmentedLayer(
-        weight=weight,
-        bias=bias,
+        weight=tensors["weight"],
+        bias=tensors.get("bias"),
+        mixing=tensors.get("mixing"),
         input_shape=fields.wholes("input_shape"),
         output_shape=fields.wholes("output_shape"),
         kappa=fields.whole("kappa"),
@@ -190,6 +214,7 @@ def _augmented_layer(weight: Array, bias: Array | None, fields: Fields) -> Augme
         key_fingerprint=fields.text("key_fingerprint"),
         normalisation=_normalisation(fields),
         geometry=read_geometry(fields) if "kernel" in fields.names() else None,
+        plain_shape=fields.wholes("plain_shape") if "plain_shape" in fields.names() else None,
     )
 
 
@@ -202,6 +227,8 @@ def read_geometry(fields: Fields) -> LayerGeometry:
         len(lengths) != 1
         or len(kernel) > MAX_SPATIAL_AXES
         or min((*kernel, *stride, *dilation), default=1) < 1
+        or max((*kernel, *stride, *dilation, *sum(padding, ())), default=1) > MAX_STEP
+        or min(sum(padding, ()), default=0) < 0
     ):
         raise FormatError("its geometry is not that of a layer")
     return LayerGeometry(kernel, stride, padding, dilation, fields.whole("groups", least=1))

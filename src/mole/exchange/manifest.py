@@ -16,7 +16,9 @@ from mole.errors import DeliveryError, MoleError
 from mole.exchange.clipping import Clipping
 from mole.exchange.shards import IMAGE, Dtype, check_dtype, column_of
 from mole.foreign_text import shown
-from mole.limits import MAX_CLASSES, MAX_FEATURES, MAX_JSON_BYTES, MAX_SAMPLES
+from mole.limits import MAX_CLASSES, MAX_FEATURES, MAX_JSON_BYTES, MAX_SAMPLES, MAX_VIEWS
+from mole.scheme.filling import check_plain_shape
+from mole.scheme.layouts import Layout
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Shape, check_shape
 from mole.storage.stores import Store, digest_of, read_at_most
@@ -25,6 +27,7 @@ from mole.storage.typed_json import Fields, FormatError, parse_json
 FORMAT, VERSION = "mole-delivery", 2
 CLIPPED_VERSION = 3  # of a delivery in 8 bits by version 0.5 that says what they cut off
 INT8_VERSION = 4  # of one whose values are called `image_int8`, and whose shards hold their scales
+LARGEST_VERSION = 5  # of one with several views of each sample, or zeros that fill tiles
 NAME = "manifest.json"
 BLANK = "0" * 64
 _CHECKSUM = re.compile(rb'"seal": "([0-9a-f]{64})"')
@@ -46,15 +49,22 @@ class SplitFacts:
 
     Attributes:
         samples: how many the source has.
-        rows: how many of them were delivered.
+        rows: how many rows were made of them.
         shards: how many files they are in.
         source_dtype: the number type that they had in the source; 'float32' where they had several.
+        views: how many rows each sample has: itself, and shifted and mirrored copies of it.
     """
 
     samples: int
     rows: int
     shards: int
     source_dtype: str
+    views: int = 1
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows there would be if every sample was delivered."""
+        return self.samples * self.views
 
     def fields(self) -> dict[str, Any]:
         """As they stand in the manifest, where the number type is called `numbers`."""
@@ -63,6 +73,7 @@ class SplitFacts:
             "rows": self.rows,
             "shards": self.shards,
             "numbers": self.source_dtype,
+            **({"views": self.views} if self.views > 1 else {}),
         }
 
     @classmethod
@@ -71,8 +82,9 @@ class SplitFacts:
         if not _NUMBERS.fullmatch(numbers := fields.text("numbers")):
             raise FormatError("its field 'numbers' is not a number type")
         shards = fields.whole("shards", most=files)
-        samples = fields.whole("samples", most=MAX_SAMPLES)
-        return cls(samples, fields.whole("rows", most=samples), shards, numbers)
+        views = fields.whole("views", least=2, most=MAX_VIEWS) if "views" in fields.names() else 1
+        samples = fields.whole("samples", most=MAX_SAMPLES // views)
+        return cls(samples, fields.whole("rows", most=samples * views), shards, numbers, views)
 
 
 @dataclass(frozen=True)
@@ -95,6 +107,7 @@ class Manifest:
         tool: what wrote it.
         clipped: what 8 bits cut off; None where that is nothing, or not known.
         column: what the column of morphed values is called in the shards.
+        plain_shape: of samples before zeros filled their tiles; None where none were needed.
     """
 
     delivery_id: str
@@ -116,10 +129,18 @@ class Manifest:
     tool: str = f"morphed-learning {__version__}"
     clipped: Clipping | None = None
     column: str = IMAGE
+    plain_shape: Shape | None = None
+
+    @property
+    def network_shape(self) -> Shape:
+        """Shape of the samples that the developer's network was built for."""
+        return self.plain_shape or self.input_shape
 
     @property
     def version(self) -> int:
         """Of the format: the lowest that has everything it says."""
+        if self.plain_shape is not None or any(split.views > 1 for split in self.splits.values()):
+            return LARGEST_VERSION
         if self.column != IMAGE:
             return INT8_VERSION
         return VERSION if self.clipped is None else CLIPPED_VERSION
@@ -146,6 +167,8 @@ class Manifest:
             del content["clipped"]
         if self.column == IMAGE:
             del content["column"]
+        if self.plain_shape is None:
+            del content["plain_shape"]
         text = json.dumps(content, indent=1).encode() + b"\n"
         store.write(NAME, text.replace(BLANK.encode(), hashlib.sha256(text).hexdigest().encode(), 1))
         return whole
@@ -172,10 +195,10 @@ class Manifest:
             raise DeliveryError(f"{name} is damaged: get the delivery again") from None
         if form != FORMAT:
             raise DeliveryError(f"{name} does not belong to a delivery")
-        if version not in (VERSION, CLIPPED_VERSION, INT8_VERSION):
-            is_newer = isinstance(version, int) and version > INT8_VERSION
+        if version not in (VERSION, CLIPPED_VERSION, INT8_VERSION, LARGEST_VERSION):
+            is_newer = isinstance(version, int) and version > LARGEST_VERSION
             raise DeliveryError(
-                f"{name} has version {shown(version, 9)} and this program knows {INT8_VERSION}: "
+                f"{name} has version {shown(version, 9)} and this program knows {LARGEST_VERSION}: "
                 + ("upgrade it" if is_newer else "ask its sender for a delivery by a newer one")
             )
         checksum = _CHECKSUM.search(text)
@@ -199,6 +222,10 @@ class Manifest:
         classes, dtype = fields.optional("classes", fields.texts), check_dtype(fields.text("dtype"))
         if not splits:
             raise FormatError("it has no split")
+        plain_shape = _plain_shape(fields)
+        is_largest = plain_shape is not None or any(split.views > 1 for split in splits.values())
+        if is_largest != (fields.value("version") == LARGEST_VERSION):
+            raise FormatError("its views and its 'plain_shape' do not fit its version")
         if sum(split.shards for split in splits.values()) > len(files):
             raise FormatError("it has more shards than files")
         if len(classes or ()) > MAX_CLASSES:
@@ -225,16 +252,27 @@ class Manifest:
             tool=fields.text("tool"),
             clipped=Clipping.parse(fields.object("clipped")) if "clipped" in fields.names() else None,
             column=_column(fields, dtype),
+            plain_shape=plain_shape,
         )
 
 
 def _column(fields: Fields, dtype: Dtype) -> str:
     """What the values are called: until 8-bit ones had a name of their own, no manifest said it."""
-    is_said = fields.value("version") == INT8_VERSION
+    version = fields.value("version")
+    is_said = version == INT8_VERSION or (version == LARGEST_VERSION and dtype == "int8")
     column = fields.text("column") if is_said or "column" in fields.names() else IMAGE
     if (column != IMAGE) != is_said or (is_said and column != column_of(dtype)):
         raise FormatError("its field 'column' does not fit its version and number type")
     return column
+
+
+def _plain_shape(fields: Fields) -> Shape | None:
+    """The shape of samples before zeros filled their tiles, checked against the shape after."""
+    if "plain_shape" not in fields.names():
+        return None
+    whole = check_shape(fields.wholes("input_shape"))
+    layout = Layout.of(fields.text("layout"), whole, fields.whole("kappa", least=1))
+    return check_plain_shape(fields.wholes("plain_shape"), layout)
 
 
 def _file_facts(fields: Fields) -> FileFacts:

@@ -15,7 +15,7 @@ asks for `image` gets an error, not wrong values. The scales stand in each shard
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -36,7 +36,7 @@ from mole.storage.stores import Store, stored_file
 Dtype = Literal["float32", "float16", "int8"]
 DTYPES: tuple[Dtype, ...] = get_args(Dtype)
 LEVELS = 127
-ROWS_AT_ONCE = 64  # few enough to stay in the processor's cache from step to step
+NUMBERS_AT_ONCE = 1 << 16  # few enough to stay in the processor's cache from step to step
 MARGIN = 1.05  # over the largest value of the sample
 DEVIATIONS = 4.0  # of the sample: the least that the scales reach, because small samples miss the extremes
 RESERVED = ROW_ID, IMAGE, IMAGE_INT8, LABEL = ("row_id", "image", "image_int8", "label")
@@ -96,18 +96,19 @@ class Encoding:
         smallest_useful = 1e-12 + 1e-6 * reach.max()
         return cls(dtype, (np.maximum(reach, smallest_useful) / LEVELS).astype(np.float32))
 
-    def encode(self, rows: Array) -> npt.NDArray[Any]:
-        """Rows as they are stored."""
+    def encode(self, rows: Array, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
+        """Rows as they are stored, in `out` if it is given."""
         if self.scales is None:
-            return narrow(rows, np.dtype(self.dtype))
-        stored = np.empty(rows.shape, np.int8)
-        per_step = 1 / self.scales
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
-            scaled = rows[part] * per_step
-            np.rint(scaled, out=scaled)
-            np.clip(scaled, -LEVELS, LEVELS, out=scaled)
-            stored[part] = scaled
+            return narrow(rows, np.dtype(self.dtype), out)
+        stored = np.empty(rows.shape, np.int8) if out is None else out
+        per_step, room = 1 / self.scales, None
+        for part in row_parts(rows):
+            if room is None:
+                room = np.empty_like(rows[part], np.result_type(rows, per_step))
+            room = np.multiply(rows[part], per_step, out=room[: len(rows[part])])
+            np.rint(room, out=room)
+            np.clip(room, -LEVELS, LEVELS, out=room)
+            np.copyto(stored[part], room, casting="unsafe")
         return stored
 
     def decode(self, stored: npt.NDArray[Any]) -> Array:
@@ -120,6 +121,13 @@ class Encoding:
         if self.scales is None or len(self.scales) > MOST_STORED_SCALES:
             return {}
         return {STORED_SCALES: base64.b64encode(self.scales.astype("<f4").tobytes())}
+
+
+def row_parts(rows: Array) -> Iterator[slice]:
+    """Some rows at a time, the first part not smaller than any other."""
+    at_once = max(1, NUMBERS_AT_ONCE // max(1, rows.shape[1]))
+    for start in range(0, len(rows), at_once):
+        yield slice(start, start + at_once)
 
 
 def save_encoding(store: Store, encoding: Encoding) -> None:

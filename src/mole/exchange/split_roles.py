@@ -46,3 +46,9 @@ def rows_by_split(delivery: Delivery) -> dict[str, int]:
     rows = {name: facts.rows for name, facts in delivery.manifest.splits.items()}
     unsplit = not delivery.has_layer and list(rows) == [UNSPLIT]
     return {REQUESTS: rows[UNSPLIT]} if unsplit else rows
+
+
+def views_by_split(delivery: Delivery) -> dict[str, dict[str, int]]:
+    """How many views of each sample a split has, for a person; nothing where every row is a sample."""
+    views = {name: facts.views for name, facts in delivery.manifest.splits.items() if facts.views > 1}
+    return {"views": views} if views else {}

@@ -203,7 +203,7 @@ class _Fit(NamedTuple):
     def layer(self) -> Answer:
         """Whether the layer belongs here, and turns the probes into their features."""
         augmented, manifest = self.augmented, self.delivery.manifest
-        facts = ("key_fingerprint", "input_shape", "output_shape", "kappa", "layout")
+        facts = ("key_fingerprint", "input_shape", "output_shape", "kappa", "layout", "plain_shape")
         if any(getattr(augmented, name) != getattr(manifest, name) for name in facts):
             return False, "it belongs to another delivery"
         error = probe_error(self.probes, augmented, self.delivery.encoding)

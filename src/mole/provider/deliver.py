@@ -23,17 +23,27 @@ from mole.exchange.signatures import sign_delivery
 from mole.progress import Progress, no_progress
 from mole.provider.class_names import asked_for, handed_over_by, what_leaves
 from mole.provider.copying import refuse_copying
-from mole.provider.delivery_maker import DeliveryMaker, Engine, write_here
+from mole.provider.delivery_maker import DeliveryMaker, Engine
+from mole.provider.device_product import DeviceProduct
+from mole.provider.image_views import check_views
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
+from mole.provider.local_engine import write_here
 from mole.provider.place import claim, give_up_if_nothing_is_lost, refuse_taken
 from mole.provider.plan import Plan, kept_types
 from mole.provider.ray_engine import RayEngine, check_ray
-from mole.provider.remarks import ask_ledger, warn_of_clipping, warn_of_source
+from mole.provider.remarks import (
+    ask_ledger,
+    warn_of_clipping,
+    warn_of_resizing,
+    warn_of_what_leaves,
+)
 from mole.provider.replacing import alone_at, put_in_place
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.shard_maker import why_left_out
 from mole.scheme.augmented import LayerDtype
+from mole.scheme.block_product import Product, multiply
+from mole.scheme.factored import LayerForm
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layer_sizes import refuse_too_large
 from mole.sources.inspection import inspect
@@ -82,6 +92,7 @@ def deliver(
     *,
     dtype: Dtype = "float32",
     layer_dtype: LayerDtype | None = "float32",
+    layer_form: LayerForm | None = None,
     mode: Mode | None = None,
     resize: Resize | None = None,
     keep: Sequence[str] = (),
@@ -93,9 +104,11 @@ def deliver(
     window: Window | None = None,
     bits: Bits = 8,
     allow_copying_layer: bool = False,
+    views: int = 1,
     rows_per_shard: int | None = None,
     engine: EngineName = "local",
     ray_address: str | None = None,
+    device: str | None = None,
     recipients: Sequence[str] = (),
     sign: SigningKey | Address | Callable[[], SigningKey | None] | None = None,
     allow_second_layer: bool = False,
@@ -113,6 +126,8 @@ def deliver(
         dtype: how morphed values are stored: 'float32', 'float16' or 'int8'.
         layer_dtype: how the augmented layer is stored: 'float32' or 'float16'; None to leave it out, for
             further data under a key whose augmented layer the developer has.
+        layer_form: 'dense' for the paper's matrix, 'factored' for two factors of it; None for whichever has
+            fewer numbers.
         mode: 'L' or 'RGB' to convert colours; None to leave them.
         resize: 'crop' or 'stretch' to bring images to the layer's size; None refuses those of another.
         keep: further columns to hand over.
@@ -127,11 +142,15 @@ def deliver(
         window: of DICOM files, as a centre and a width, or 'none'; None for that of each header.
         bits: of DICOM files: 8 or 16.
         allow_copying_layer: augment a layer even if it copies pixels (`mole.provider.copying`).
+        views: how many views of each image leave, of the split that is learnt from: the image itself, and
+            others that are shifted and mirrored (`mole.provider.image_views`), each as a row of its own.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
         ray_address: of a running cluster, as host:port, which gets the key; None for a Ray of its own on
             this machine.
-        recipients: seal the delivery for these age recipients (age1..., or ssh-ed25519 public keys).
+        device: where this machine multiplies, as PyTorch names it ('cuda'), which has to be installed; None
+            for the processor, without PyTorch.
+        recipients: seal the delivery for these age recipients (age1..., or SSH public keys).
         sign: an Ed25519 key of OpenSSH's, its file, or a function that opens it, to sign the manifest with,
             which has every digest.
         allow_second_layer: use the key for this first layer though it was used for another one before.
@@ -141,8 +160,9 @@ def deliver(
 
     Warns:
         MoleWarning: if the key is used for a second first layer, its file holds another key than before,
-            files are left out, names of classes stay, 8 bits cut values off, or the ledger cannot be
-            written in one of its places.
+            files are left out, images have several number types or leave as several views, names of
+            classes stay, 8 bits cut values
+            off, or the ledger cannot be written in one of its places.
         PrivacyWarning: if text may be burned into the pixels of DICOM files.
 
     Raises:
@@ -156,8 +176,9 @@ def deliver(
     if layer_dtype is not None and not allow_copying_layer:
         refuse_copying(first, "the first layer" if isinstance(layer, FirstLayer) else os.fspath(layer))
     write_shards = _engine(engine, ray_address, source, out)
+    product = _product(device, engine)
     if not replace:
-        known = {"layer": first.fingerprint, "dtype": dtype, "mode": mode, "resize": resize}
+        known = {"layer": first.fingerprint, "dtype": dtype, "mode": mode, "resize": resize, "views": views}
         refuse_taken(out, {**known, "keep": list(keep)})
     reading = Reading.of(labels, label_column=label_column, label_tag=label_tag, window=window, bits=bits)
     opened = read_source(source, reading)
@@ -168,27 +189,32 @@ def deliver(
         opened = opened if leaving.labels else without_labels(opened)
     kept_types(opened, keep)
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
-    inspect(opened, preparation).refuse(skip_bad=skip_bad)
+    check_views(views, opened, preparation)
+    looked = inspect(opened, preparation)
+    looked.refuse(skip_bad=skip_bad)
 
     key = key if isinstance(key, MorphKey) else key()
     if layer_dtype is not None:
-        refuse_too_large(first, key.parameters.to_layout(), layer_dtype)
+        refuse_too_large(first, key.parameters.to_layout(), layer_dtype, layer_form)
     signing = _signing_key(sign)
     ledger = Ledger(key.fingerprint, key.path)
     ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
+    if layer_dtype is None:
+        warn_of_resizing(ledger, first.fingerprint, resize)
     plan = Plan(
-        source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype, mode=mode,
-        resize=resize, keep=tuple(keep), skip_bad=skip_bad, class_names=leaving.class_names,
-        labels=leaving.labels, reading=changed(reading.for_other_processes, labels=leaving.labels),
-        rows_per_shard=rows_per_shard, recipients=sealed_for,
+        source=opened, key=key, layer=first, dtype=dtype, layer_dtype=layer_dtype,
+        layer_form=layer_form, mode=mode, resize=resize, keep=tuple(keep), skip_bad=skip_bad,
+        class_names=leaving.class_names, labels=leaving.labels,
+        reading=changed(reading.for_other_processes, labels=leaving.labels),
+        rows_per_shard=rows_per_shard, recipients=sealed_for, views=views,
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
-    warn_of_source(opened)
+    warn_of_what_leaves(plan, opened, looked)
     with alone_at(out, plan, key, replace=replace) as (place, replaced):
         store = place
         is_finished = claim(store, plan)
         try:
-            maker = DeliveryMaker(plan, opened, key, store)
+            maker = DeliveryMaker(plan, opened, key, store, product)
             manifest = Manifest.read(store) if is_finished else maker.make(write_shards, progress)
             skipped = _skipped(Delivery(store, manifest), plan, opened, key)
             if signing is not None:
@@ -221,6 +247,17 @@ def _signing_key(
     return sign if sign is None or isinstance(sign, SigningKey) else sign()
 
 
+def _product(device: str | None, engine: EngineName) -> Product:
+    """What multiplies; an error if there is no such device, before any work is done."""
+    if device is None:
+        return multiply
+    if engine != "local":
+        raise ParameterError(
+            "a device is for the engine that works on this machine", advice={"engine": "local"}
+        )
+    return DeviceProduct(device)
+
+
 def _engine(
     name: EngineName, ray_address: str | None, source: Address | Source, out: Address | Store
 ) -> Engine:
@@ -246,7 +283,7 @@ def _skipped(delivery: Delivery, plan: Plan, source: Source, key: MorphKey) -> t
     """
     skipped = []
     for name, facts in delivery.manifest.splits.items():
-        if facts.rows < facts.samples:
+        if facts.rows < facts.most_rows:
             missing = RowNumbers.of(delivery, key, name).missing(delivery.row_ids(name))
             skipped += [why_left_out(plan, source.splits[name], sample) for sample in missing]
     return tuple(skipped)

@@ -1,8 +1,6 @@
 """The files of a delivery, in the order in which they can be made; the manifest comes last.
 
-A file that is there is complete, so interrupted work resumes with those that are missing. The engine for
-one machine is here too: every core makes a shard of its own, from reading to writing, so that nobody waits
-for a core that writes.
+A file that is there is complete, so interrupted work resumes with those that are missing.
 """
 
 import os
@@ -12,7 +10,6 @@ from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from mole.errors import DeliveryError, SourceError
 from mole.exchange.card import NAME as CARD
@@ -39,8 +36,10 @@ from mole.provider.keys.key import augment
 from mole.provider.plan import Plan, ShardJob
 from mole.provider.shard_maker import ShardMaker, why_left_out
 from mole.provider.witnesses import WitnessMaker, smooth_images, unclipped
+from mole.scheme.block_product import Product, multiply
 from mole.scheme.convolution import features_of
 from mole.scheme.shapes import Array, unroll
+from mole.scheme.sharing_out import single_products
 from mole.sources.source import Source
 from mole.storage.stores import Store
 from mole.storage.typed_json import FormatError
@@ -48,26 +47,27 @@ from mole.storage.typed_json import FormatError
 SCALE_SAMPLE = 4096
 Engine = Callable[[ShardMaker, Sequence[ShardJob], Encoding, Store], Generator[int, None, None]]
 """Writes shards, and gives the rows of each as soon as it is written."""
-MAX_WORKERS = 16  # each holds about four times a shard in memory
 
 
 class DeliveryMaker:
     """Makes one delivery from a plan."""
 
-    def __init__(self, plan: Plan, source: Source, key: MorphKey, store: Store) -> None:
+    def __init__(
+        self, plan: Plan, source: Source, key: MorphKey, store: Store, product: Product = multiply
+    ) -> None:
         self._plan, self._source, self._key, self._store = plan, source, key, store
+        self._product = product
 
     def make(self, engine: Engine, progress: Progress) -> Manifest:
         """Make every file that is missing."""
         plan, store = self._plan, self._store
         with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="decode") as decoders:
-            maker = ShardMaker(plan, self._source, self._key, decoders=decoders)
+            maker = ShardMaker(plan, self._source, self._key, decoders=decoders, product=self._product)
             maker.read(replace(plan.jobs[0], stop=1))  # a wrong shape shows before the hard work
             present = store.names()
             missing = [job for job in plan.jobs if job.name not in present or self._is_dated(job)]
             is_fitted = plan.dtype != "int8" or SCALES in present
-            shape = plan.layer.input_shape
-            encoding = load_encoding(store, plan.dtype, shape) if is_fitted else self._fit(maker)
+            encoding = load_encoding(store, plan.dtype, plan.input_shape) if is_fitted else self._fit(maker)
             probes, error = self._checked_layer(encoding, is_written=AUGMENTED in present)
             self._follow(engine(maker, missing, encoding, store), missing, progress)
         shards = {job: ShardFile(store, job.name).facts() for job in plan.jobs}
@@ -92,11 +92,12 @@ class DeliveryMaker:
             return None, None
         plain = smooth_images(key, layer.input_shape)
         order = key.channel_order(layer.channels)
-        augmented = augment(layer, key, dtype=plan.layer_dtype)
+        augmented = augment(layer, key, dtype=plan.layer_dtype, form=plan.layer_form)
         morphed = unroll(key.morphing.morph(plain))
         if encoding.scales is not None:
             plain, morphed = unclipped(plain, morphed, encoding.scales)
-        features = features_of(layer, plain, channel_order=order).astype(np.float32)
+        seen = key.morphing.arranged(plain)
+        features = features_of(layer, seen, channel_order=order).astype(np.float32)
         probes = Probes(encoding.encode(morphed), features)
         error = probe_error(probes, augmented, encoding)
         if not error <= MAX_PROBE_ERROR:
@@ -112,9 +113,10 @@ class DeliveryMaker:
     def _fit(self, maker: ShardMaker) -> Encoding:
         """The scales of 8-bit data, from the first shards: in their secret order a random sample."""
         sample: list[Array] = []
-        for job in self._plan.jobs:
-            if sum(map(len, sample)) < SCALE_SAMPLE:
-                sample.append(maker.morphed(maker.read(job).plain))
+        with single_products(1):  # several threads add up in another order: one gives the same everywhere
+            for job in self._plan.jobs:
+                if sum(map(len, sample)) < SCALE_SAMPLE:
+                    sample.append(maker.morphed(maker.read(job).plain))
         if not sum(map(len, sample)):
             raise self._nothing_usable()
         encoding = Encoding.fit(self._plan.dtype, np.concatenate(sample))
@@ -165,6 +167,7 @@ class DeliveryMaker:
                 rows=sum(part.rows for part in parts),
                 shards=len(parts),
                 source_dtype=common_dtype([part.source_dtype for part in parts]),
+                views=self._plan.views_of(name),
             )
         if not any(facts.rows for facts in splits.values()):
             for job in shards:
@@ -179,7 +182,7 @@ class DeliveryMaker:
             delivery_id=plan.delivery_id,
             key_fingerprint=key.fingerprint,
             layer_fingerprint=plan.layer.fingerprint,
-            input_shape=plan.layer.input_shape,
+            input_shape=plan.input_shape,
             output_shape=plan.layer.output_shape,
             kappa=key.kappa,
             layout=key.parameters.layout,
@@ -192,6 +195,7 @@ class DeliveryMaker:
             columns=plan.keep,
             splits=splits,
             column=column_of(plan.dtype),
+            plain_shape=None if plan.input_shape == plan.layer.input_shape else plan.layer.input_shape,
         )
 
     def _nothing_usable(self) -> SourceError:
@@ -200,20 +204,3 @@ class DeliveryMaker:
             f"not one of {self._source.count} samples can be used, so nothing is left: {first.message}",
             advice=first.advice,
         )
-
-
-def write_here(
-    maker: ShardMaker, jobs: Sequence[ShardJob], encoding: Encoding, store: Store
-) -> Generator[int, None, None]:
-    """Write shards on this machine; gives the rows of each as soon as it is written."""
-    workers = min(os.cpu_count() or 1, MAX_WORKERS)
-    with threadpool_limits(1), ThreadPoolExecutor(workers, thread_name_prefix="shard") as pool:
-        try:
-            writing = [(job, pool.submit(maker.write, job, encoding, store)) for job in jobs]
-            for job, future in writing:
-                future.result()
-                yield job.rows
-        except BaseException:
-            maker.stop()
-            pool.shutdown(cancel_futures=True)
-            raise

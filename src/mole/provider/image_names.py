@@ -49,7 +49,8 @@ class Originals:
         names, files, frames = dict[str, list[str]](), dict[str, list[str]](), dict[str, list[int]]()
         for split in delivery.manifest.splits:
             part = source_split(source, delivery, split)
-            samples = sorted(RowNumbers.of(delivery, key, split).samples_of(delivery.row_ids(split)))
+            ids, numbers = delivery.row_ids(split), RowNumbers.of(delivery, key, split)
+            samples = sorted(numbers.samples_of([ids[place] for place in numbers.first_views(ids)]))
             names[split] = [part.name_of(sample) for sample in samples]
             if "file_name" in part.extra:
                 files[split] = [str(part.extra["file_name"][sample]) for sample in samples]

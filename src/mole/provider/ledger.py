@@ -36,6 +36,7 @@ class Entry:
         date: when it was finished, in UTC.
         delivery_id, key_fingerprint, layer_fingerprint, rows: as in its manifest.
         skipped: names of the samples that were left out.
+        resize: how images were brought to size; None where they were not, or in entries before version 0.7.
     """
 
     date: str
@@ -44,6 +45,7 @@ class Entry:
     layer_fingerprint: str
     rows: int
     skipped: tuple[str, ...] = ()
+    resize: str | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,12 @@ class Ledger:
             return []
         return entries
 
+    def other_resize(self, layer_fingerprint: str, resize: str | None) -> str | None:
+        """How images for a first layer were brought to size before, if that is another way than now."""
+        ways = [entry.resize for entry in self.entries() if entry.layer_fingerprint == layer_fingerprint]
+        others = [way for way in ways if way is not None]
+        return others[-1] if resize is not None and others and resize not in others else None
+
     def replaced_key(self) -> str | None:
         """The fingerprint that the ledger beside the key saw last, if it is another key's."""
         entries = [] if self.key_path is None else read_ledger(self.key_path)
@@ -100,6 +108,7 @@ class Ledger:
             layer_fingerprint=manifest.layer_fingerprint,
             rows=manifest.rows,
             skipped=tuple(skipped),
+            resize=manifest.resize,
         )
         failures = []
         paths = self.paths()
@@ -161,7 +170,8 @@ def _read(path: Path) -> list[Entry]:
 def _entry(content: dict[str, Any]) -> Entry:
     entry = Entry(**{**content, "skipped": tuple(content["skipped"])})
     texts = (entry.date, entry.delivery_id, entry.key_fingerprint, entry.layer_fingerprint, *entry.skipped)
-    if not all(isinstance(text, str) for text in texts) or type(entry.rows) is not int:
+    resize = "" if entry.resize is None else entry.resize
+    if not all(isinstance(text, str) for text in (*texts, resize)) or type(entry.rows) is not int:
         raise ValueError("an entry of another kind")
     return entry
 
@@ -174,7 +184,8 @@ def _append(path: Path, entry: Entry) -> None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(descriptor, "a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(entry)) + "\n")
+        known = {name: value for name, value in asdict(entry).items() if value is not None}
+        file.write(json.dumps(known) + "\n")
         file.flush()
         os.fsync(file.fileno())
 

@@ -34,6 +34,7 @@ WORDS = {
     "samples": "other data",
     "keep": "other columns",
     "recipients": "other recipients",
+    "views": "another number of views",
 }
 KEYED = "data"  # a digest under the key: another key gives another one of the same data
 UNKNOWN = "another key, first layer, data or option"
@@ -105,6 +106,7 @@ def parts_of(manifest: Manifest) -> dict[str, Any]:
         "resize": manifest.resize,
         "keep": list(manifest.columns),
         "samples": {name: split.samples for name, split in manifest.splits.items()},
+        "views": max(split.views for split in manifest.splits.values()),
     }
 
 

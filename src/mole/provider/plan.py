@@ -12,10 +12,13 @@ import pyarrow as pa
 from mole.errors import ParameterError
 from mole.exchange.shards import RESERVED, Dtype, shard_name
 from mole.foreign_text import shown
+from mole.provider.image_views import learning_split
 from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
+from mole.scheme.factored import LayerForm
+from mole.scheme.filling import can_fill
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.shapes import element_count
+from mole.scheme.shapes import Shape, element_count
 from mole.sources.opening import read_source
 from mole.sources.preparation import Mode, Preparation, Resize
 from mole.sources.reading import Reading
@@ -63,6 +66,7 @@ class Plan:
         dtype: how morphed values are stored.
         layer_dtype: how the augmented layer is stored; None to leave it out, for further data under a key
             whose augmented layer the developer has.
+        layer_form: 'dense' or 'factored'; None for the smaller one.
         mode, resize: how images are brought to the layer's shape; None refuses those that do not fit.
         keep: further columns to hand over.
         skip_bad: leave out samples that cannot be read, instead of stopping.
@@ -71,6 +75,8 @@ class Plan:
         reading: what the provider said of how the data is read.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         recipients: for whom the delivery is sealed; none for one that is not.
+        views: how many views of each image leave, of the split that is learnt from.
+        input_shape: shape of a morphed sample: the layer's, unless zeros fill its tiles.
         sizes: how many samples each split has.
         classes: names of the classes that leave, if any.
         kept: the type of each further column.
@@ -84,6 +90,7 @@ class Plan:
     source_address: str | None
     dtype: Dtype = "float32"
     layer_dtype: LayerDtype | None = "float32"
+    layer_form: LayerForm | None = None
     mode: Mode | None = None
     resize: Resize | None = None
     keep: tuple[str, ...] = ()
@@ -93,6 +100,8 @@ class Plan:
     reading: Reading = field(default_factory=Reading)
     rows_per_shard: int | None = None
     recipients: tuple[str, ...] = ()
+    views: int = 1
+    input_shape: Shape = field(init=False)
     sizes: Mapping[str, int] = field(init=False)
     classes: tuple[str, ...] | None = field(init=False)
     kept: Mapping[str, pa.DataType] = field(init=False)
@@ -102,6 +111,7 @@ class Plan:
     def __post_init__(self, source: Source, key: MorphKey) -> None:
         self._check(key)
         facts = {
+            "input_shape": key.input_shape,
             "sizes": {name: len(split) for name, split in source.splits.items()},
             "classes": source.classes if self.class_names and self.labels else None,
             "kept": kept_types(source, self.keep),
@@ -120,10 +130,11 @@ class Plan:
     @cached_property
     def jobs(self) -> list[ShardJob]:
         """The shards of each split, of about the same size, so that cores which share them end together."""
-        elements = element_count(self.layer.input_shape)
+        elements = element_count(self.input_shape)
         at_most = self.rows_per_shard or max(1, SHARD_BYTES // (4 * elements))
         jobs = []
-        for name, size in self.sizes.items():
+        for name in self.sizes:
+            size = self.most_rows(name)
             count = -(-size // at_most)
             edges = [size * index // count for index in range(count + 1)]
             jobs += [
@@ -131,6 +142,14 @@ class Plan:
                 for index, (start, stop) in enumerate(pairwise(edges))
             ]
         return jobs
+
+    def views_of(self, split: str) -> int:
+        """How many views of each of its samples leave."""
+        return self.views if split == learning_split(self.sizes) else 1
+
+    def most_rows(self, split: str) -> int:
+        """How many rows a split has, before bad samples are left out."""
+        return self.sizes[split] * self.views_of(split)
 
     def open_source(self) -> Source:
         """The data, opened by its address: what every process does for itself."""
@@ -141,7 +160,7 @@ class Plan:
         return read_source(self.source_address, replace(self.reading, labels=self.labels))
 
     def _check(self, key: MorphKey) -> None:
-        if key.input_shape != self.layer.input_shape:
+        if not can_fill(self.layer.input_shape, key.parameters.to_layout()):
             raise ParameterError(
                 f"the key morphs samples of shape {key.input_shape} and the layer takes "
                 f"{self.layer.input_shape}: make a key for this layer"
@@ -161,8 +180,12 @@ class Plan:
         # Usually there are labels where there is a layer to train on: only what is unusual needs a word.
         if self.labels != (self.layer_dtype is not None):
             options["labels"] = self.labels
+        if self.layer_form is not None:
+            options["layer_form"] = self.layer_form
         if self.recipients:
             options["recipients"] = self.recipients
+        if self.views != 1:
+            options["views"] = self.views
         return options
 
     def _parts(self, source: Source, key: MorphKey, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,6 +196,7 @@ class Plan:
             "layer": self.layer.fingerprint,
             "data": key.mac("delivery/data", data),
             "samples": dict(self.sizes),
+            "views": self.views,
             **{name: list(value) if isinstance(value, tuple) else value for name, value in options.items()},
         }
 

@@ -97,11 +97,12 @@ class _Worker:
         key = open_key(Parcel(ray.get(holder.opener.remote()), box))
         self._maker = ShardMaker(plan, plan.open_source(), key)
         self._encoding = encoding
+        self._room = self._maker.room(plan.jobs, encoding)
         self._store = delivery_store(out, plan.recipients, key)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         job = ShardJob(**row)
-        self._maker.write(job, self._encoding, self._store)
+        self._maker.write(job, self._encoding, self._store, self._room)
         return {"rows": job.rows}
 
 

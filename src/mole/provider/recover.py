@@ -19,6 +19,7 @@ from mole.provider.image_names import source_split
 from mole.provider.keys import MorphKey
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.sealing import opened_with
+from mole.scheme.filling import without_filling
 from mole.scheme.shapes import roll
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
@@ -46,9 +47,10 @@ def recover(
     identity: Identity | None = None,
     progress: Progress = no_progress,
 ) -> Arrays:
-    """Arrays x_<split> of samples, (n, *input_shape), y_<split> of labels, row_id_<split> of row ids.
+    """Arrays x_<split> of samples, (n, *shape), y_<split> of labels, row_id_<split> of row ids.
 
-    Samples have the number type of the source: see `Preparation.pixels`. A delivery that was sealed under
+    Each sample comes once, however many views of it were delivered, and has the number type of the source:
+    see `Preparation.pixels`. A delivery that was sealed under
     the key opens with it; one that was sealed otherwise needs an identity.
 
     Raises:
@@ -56,15 +58,15 @@ def recover(
     """
     opened = opened_for(delivery, key, identity)
     arrays: Arrays = {}
-    done = 0
+    done, total = 0, sum(facts.rows // facts.views for facts in opened.manifest.splits.values())
     for split in opened.manifest.splits:
-        shards = []
-        for rows in _recovered(opened, key, split):
+        shards, numbers = [], RowNumbers.of(opened, key, split)
+        for rows in _recovered(opened, key, split, numbers):
             shards.append(rows)
             done += len(rows.ids)
-            progress(done, opened.manifest.rows)
+            progress(done, total)
         ids = [row_id for rows in shards for row_id in rows.ids]
-        order = np.argsort(RowNumbers.of(opened, key, split).samples_of(ids))
+        order = np.argsort(numbers.samples_of(ids))
         labels = [rows.labels for rows in shards if rows.labels is not None]
         arrays[f"x_{split}"] = np.concatenate([rows.samples for rows in shards])[order]
         if labels:
@@ -82,26 +84,31 @@ def row_table(
 ) -> pa.Table:
     """Which row is which sample: a table of split, index in the source and row_id, in the source's order.
 
-    With the source at hand it has a column `name`, too: what the source calls the sample. No pixel is read.
+    Where samples have several views, a column `view` counts them from 0, which is the sample itself. With
+    the source at hand it has a column `name`, too: what the source calls the sample. No pixel is read.
 
     Raises:
         DeliveryError: if the key is not the one that made the delivery, or the source is another.
     """
     opened = opened_for(delivery, key, identity)
     data = None if source is None else open_source(source, labels=False)
-    columns: dict[str, list[Any]] = {name: [] for name in ("split", "index", "name", "row_id")}
+    columns: dict[str, list[Any]] = {name: [] for name in ("split", "index", "view", "name", "row_id")}
     for split in opened.manifest.splits:
         ids = opened.row_ids(split)
-        samples = RowNumbers.of(opened, key, split).samples_of(ids)
-        rows = sorted(zip(samples, ids, strict=True))
+        numbers = RowNumbers.of(opened, key, split)
+        rows = sorted(zip(numbers.numbers_of(ids), ids, strict=True))
+        samples = [number // numbers.views for number, _ in rows]
         columns["split"] += [split] * len(rows)
-        columns["index"] += [index for index, _ in rows]
+        columns["index"] += samples
+        columns["view"] += [number % numbers.views for number, _ in rows]
         columns["row_id"] += [row_id for _, row_id in rows]
         if data is not None:
             part = source_split(data, opened, split)
-            columns["name"] += [part.name_of(sample) for sample in sorted(samples)]
+            columns["name"] += [part.name_of(sample) for sample in samples]
     if data is None:
         columns.pop("name")
+    if not any(columns["view"]):
+        columns.pop("view")
     return pa.table(columns)
 
 
@@ -120,6 +127,7 @@ def largest_error(opened: Delivery, key: MorphKey) -> float:
     errors = ((words / 2.0**64 - 0.5) * scales).astype(np.float32)
     nothing = np.zeros((1, len(scales)), np.float32)
     plain = roll(key.morphing.unmorph(errors) - key.morphing.unmorph(nothing), shape)
+    plain = without_filling(plain, manifest.network_shape)
     if manifest.normalisation is not None:
         plain = plain * np.reshape(manifest.normalisation.std, (-1,) + (1,) * (len(shape) - 1))
     largest = float(np.abs(plain).max())
@@ -148,15 +156,18 @@ def opened_for(
     return opened
 
 
-def _recovered(delivery: Delivery, key: MorphKey, split: str) -> Iterator[_Rows]:
+def _recovered(delivery: Delivery, key: MorphKey, split: str, numbers: RowNumbers) -> Iterator[_Rows]:
     """The samples of each shard of a split, as they were in the source; none for one without shards."""
     manifest = delivery.manifest
-    preparation = Preparation(manifest.input_shape, manifest.normalisation)
+    shape = manifest.network_shape
+    preparation = Preparation(shape, manifest.normalisation)
     if not delivery.split(split).shards:
-        nothing = np.zeros((0, *manifest.input_shape), np.float32)
+        nothing = np.zeros((0, *shape), np.float32)
         yield _Rows(preparation.pixels(nothing, delivery.split(split).source_dtype), None, ())
     for shard in delivery.shards(split):
-        morphed = delivery.encoding.decode(shard.values)
+        first = numbers.first_views(shard.row_ids)
+        morphed = delivery.encoding.decode(shard.values[first])
         plain = roll(key.morphing.unmorph(morphed), manifest.input_shape)
-        samples = preparation.pixels(plain, delivery.split(split).source_dtype)
-        yield _Rows(samples, shard.labels, shard.row_ids)
+        samples = preparation.pixels(without_filling(plain, shape), delivery.split(split).source_dtype)
+        labels = None if shard.labels is None else shard.labels[first]
+        yield _Rows(samples, labels, [shard.row_ids[place] for place in first])

@@ -6,6 +6,7 @@ from typing import Literal
 
 from mole.errors import DeliveryError, FileError, ParameterError
 from mole.exchange.delivery import Delivery
+from mole.exchange.shards import MIXED
 from mole.foreign_text import listed, shown
 from mole.scheme.shapes import shape_text
 from mole.storage.atomic import reason_of
@@ -45,11 +46,13 @@ def check_form(delivery: Delivery, form: Form) -> None:
         raise DeliveryError(f"the splits have different number types ({kinds}): write an .npz file")
     if form != "images":
         return
-    shape = delivery.manifest.input_shape
+    shape = delivery.manifest.network_shape
     for dtype in types.values():
         if len(shape) != 3 or shape[0] not in IMAGE_CHANNELS.get(dtype, ()):
+            why = " (as images of several number types come back)" if dtype == MIXED else ""
             raise DeliveryError(
-                f"PNG files cannot hold {dtype} of {shape_text(shape)}: write an .npz or a .parquet file"
+                f"PNG files cannot hold {dtype} of {shape_text(shape)}{why}: write an .npz or a .parquet "
+                "file"
             )
 
 

@@ -1,11 +1,15 @@
-"""What the provider is warned of: of a source, of 8 bits, and of a key that was used before."""
+"""What the provider is warned of: of a source, of views, of 8 bits, and of a key that was used before."""
 
 import warnings
 
 from mole.errors import DeliveryError, MoleWarning, PrivacyWarning
 from mole.exchange.manifest import Manifest
+from mole.foreign_text import shown
+from mole.provider.image_views import learning_split
 from mole.provider.ledger import Ledger
-from mole.quantities import counted
+from mole.provider.plan import Plan
+from mole.quantities import counted, joined
+from mole.sources.inspection import Inspection
 from mole.sources.source import Source
 
 
@@ -24,6 +28,41 @@ def warn_of_source(source: Source, stacklevel: int = 3) -> None:
         warnings.warn(source.privacy_remark, PrivacyWarning, stacklevel=stacklevel)
 
 
+def warn_of_numbers(found: Inspection, stacklevel: int = 3) -> None:
+    """Say so where samples of a split have several number types: they do not come back as they were."""
+    for split, numbers in found.numbers.items():
+        if len(numbers) > 1:
+            rarest = min(numbers.values(), key=lambda kind: kind.count)
+            kinds = joined([f"{kind.count:,} of {name}" for name, kind in numbers.items()])
+            warnings.warn(
+                f"split '{shown(split)}' has images of several number types: {kinds}, such as "
+                f"{rarest.first}. They come back as numbers from 0 to 1, not as image files: convert them "
+                "to one type if you want those",
+                MoleWarning,
+                stacklevel=stacklevel,
+            )
+
+
+def warn_of_views(plan: Plan, stacklevel: int = 3) -> None:
+    """Say what several views of each image cost."""
+    name = learning_split(plan.sizes)
+    if plan.views > 1:
+        warnings.warn(
+            f"each image of split '{shown(name)}' leaves as {plan.views} views: {plan.most_rows(name):,} "
+            f"rows of {counted(plan.sizes[name], 'image')}. Attacks need many rows under one core, so "
+            "views make them easier",
+            MoleWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def warn_of_what_leaves(plan: Plan, source: Source, looked: Inspection, stacklevel: int = 4) -> None:
+    """Everything that is to be said before the work begins."""
+    warn_of_source(source, stacklevel)
+    warn_of_numbers(looked, stacklevel)
+    warn_of_views(plan, stacklevel)
+
+
 def warn_of_clipping(manifest: Manifest, stacklevel: int = 3) -> None:
     """Say so where rows lost more than the ordinary tail of a distribution does."""
     if (clipped := manifest.clipped) is not None and clipped.rows:
@@ -33,6 +72,17 @@ def warn_of_clipping(manifest: Manifest, stacklevel: int = 3) -> None:
             "keep them",
             MoleWarning,
             stacklevel=stacklevel,
+        )
+
+
+def warn_of_resizing(ledger: Ledger, layer_fingerprint: str, resize: str | None) -> None:
+    """Say so where requests are brought to size in another way than what the network learnt from."""
+    if (before := ledger.other_resize(layer_fingerprint, resize)) is not None:
+        warnings.warn(
+            f"images for this first layer were resized by '{shown(before)}' before, and now by '{resize}': "
+            "a network answers best to images that were prepared like those it learnt from",
+            MoleWarning,
+            stacklevel=3,
         )
 
 

@@ -1,7 +1,8 @@
 """One shard: read, prepare, morph, encode, write. Every engine does this same work."""
 
+from collections.abc import Sequence
 from concurrent.futures import Executor
-from threading import Event
+from threading import Event, local
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ import numpy.typing as npt
 from mole.errors import DeliveryError
 from mole.exchange.clipping import Clipping
 from mole.exchange.shards import Encoding, Shard, common_dtype, write_shard
+from mole.provider.image_views import with_views
 from mole.provider.keys import MorphKey
 from mole.provider.plan import Plan, ShardJob, kept_values
 from mole.provider.row_numbers import RowNumbers
+from mole.scheme.block_product import Product, multiply
 from mole.scheme.shapes import Array, element_count, unroll
-from mole.sources.preparation import PlainSamples
+from mole.sources.plain_samples import PlainSamples, read_many
 from mole.sources.source import BadSampleError, Source, Split
 from mole.storage.stores import Store
 
@@ -31,56 +34,91 @@ class ShardMaker:
     """
 
     def __init__(
-        self, plan: Plan, source: Source, key: MorphKey, *, decoders: Executor | None = None
+        self,
+        plan: Plan,
+        source: Source,
+        key: MorphKey,
+        *,
+        decoders: Executor | None = None,
+        product: Product = multiply,
     ) -> None:
         self.plan = plan
         self.key = key
         self.rows = {
-            name: RowNumbers(key, plan.delivery_id, name, size) for name, size in plan.sizes.items()
+            name: RowNumbers(key, plan.delivery_id, name, plan.most_rows(name), plan.views_of(name))
+            for name in plan.sizes
+        }
+        self._preparations = {
+            name: with_views(
+                plan.preparation, key, plan.delivery_id, name, samples=size, views=plan.views_of(name)
+            )
+            for name, size in plan.sizes.items()
         }
         self._source = source
-        self._input_shape = plan.layer.input_shape
+        self._input_shape = plan.input_shape
         self._decoders = decoders if source.decodes else None
         self._stopped = Event()
+        self._rooms = local()
+        self._product = product
 
-    def write(self, job: ShardJob, encoding: Encoding, store: Store) -> None:
-        """Make a shard and write it."""
-        shard = self.make(job, encoding)
+    def write(
+        self, job: ShardJob, encoding: Encoding, store: Store, room: npt.NDArray[Any] | None = None
+    ) -> None:
+        """Make a shard, in `room` if there is some, and write it."""
+        self.put(job, self.make(job, encoding, room), store)
+
+    def put(self, job: ShardJob, shard: Shard, store: Store) -> None:
+        """Write a shard that is made."""
         store.make(job.name, lambda path: write_shard(shard, self._input_shape, path))
 
     def stop(self) -> None:
         """Let shards that are being made end soon, without being written: somebody wants to leave."""
         self._stopped.set()
 
-    def make(self, job: ShardJob, encoding: Encoding) -> Shard:
-        """A shard, piece by piece: small arrays are used again where large ones would be new each time."""
+    def room(self, jobs: Sequence[ShardJob], encoding: Encoding) -> npt.NDArray[Any]:
+        """Room for the values of any one of these shards, as `make` takes it."""
+        return np.empty((max(job.rows for job in jobs), element_count(self._input_shape)), encoding.dtype)
+
+    def make(self, job: ShardJob, encoding: Encoding, room: npt.NDArray[Any] | None = None) -> Shard:
+        """A shard, piece by piece: small arrays are used again where large ones would be new each time.
+
+        Its values lie in `room`, if there is some, until that is used again.
+        """
         elements = element_count(self._input_shape)
-        values = np.empty((job.rows, elements), encoding.dtype)
+        at_once = max(1, PIECE_BYTES // (4 * elements))
+        values = self.room([job], encoding) if room is None else room[: job.rows]
+        plain, morphed = self._piece_rooms(min(at_once, job.rows))
         positions: list[int] = []
         dtypes: set[str] = set()
         clipped = Clipping()
-        for piece in job.pieces(max(1, PIECE_BYTES // (4 * elements))):
+        for piece in job.pieces(at_once):
             if self._stopped.is_set():
                 raise DeliveryError(f"{job.name} was not finished: call again to resume")
-            rows = self.read(piece)
-            filled = slice(len(positions), len(positions) + len(rows.plain))
-            morphed = self.morphed(rows.plain)
-            values[filled] = encoding.encode(morphed)
-            clipped += Clipping.of(morphed, encoding)
+            rows = self.read(piece, plain)
+            filled = values[len(positions) : len(positions) + len(rows.plain)]
+            made = filled if filled.dtype == rows.plain.dtype else morphed[: len(filled)]
+            self.key.morphing.morph(rows.plain, out=made, product=self._product, threads=1)
+            if made is not filled:
+                clipped += Clipping.of(made, encoding)
+                encoding.encode(made, out=filled)
             positions += [piece.start + place for place in rows.places]
             dtypes |= rows.source_dtypes
         shard = self._shard(job.split, values[: len(positions)], positions, dtypes)
         return shard._replace(metadata={**encoding.metadata(), **clipped.metadata()})
 
-    def read(self, job: ShardJob) -> PlainSamples:
-        """Plain data of a shard's rows, in their secret order; without bad samples, if they are skipped."""
-        split, samples = self._source.splits[job.split], self.rows[job.split].order[job.start : job.stop]
-        return self.plan.preparation.read_many(
-            split, samples.tolist(), skip_bad=self.plan.skip_bad, workers=self._decoders
-        )
+    def read(self, job: ShardJob, room: Array | None = None) -> PlainSamples:
+        """Plain data of a shard's rows, in their secret order; without bad samples, if they are skipped.
+
+        It lies in `room`, if there is some, until that is used again.
+        """
+        split, numbers = self._source.splits[job.split], self.rows[job.split].order[job.start : job.stop]
+        return read_many(
+            self._preparations[job.split], split, numbers.tolist(),
+            skip_bad=self.plan.skip_bad, workers=self._decoders, out=room,
+        )  # fmt: skip
 
     def read_row(self, job: ShardJob, row_id: str) -> Array:
-        """Plain data of one row of a shard, (1, *input_shape), read from the source."""
+        """Plain data of one row of a shard, (1, *shape), read from the source."""
         numbers = self.rows[job.split]
         try:
             position = numbers.ids.index(row_id, job.start, job.stop)
@@ -88,16 +126,25 @@ class ShardMaker:
             raise DeliveryError(
                 f"{job.name} holds rows that are not of this delivery: remove it and call again"
             ) from None
-        split, sample = self._source.splits[job.split], int(numbers.order[position])
-        return self.plan.preparation.read_many(split, [sample], skip_bad=False).plain
+        split, number = self._source.splits[job.split], int(numbers.order[position])
+        return read_many(self._preparations[job.split], split, [number], skip_bad=False).plain
 
     def morphed(self, plain: Array) -> Array:
-        """Morphed rows before they are encoded, (b, elements), from plain data, (b, *input_shape)."""
-        return unroll(self.key.morphing.morph(plain))
+        """Morphed rows before they are encoded, (b, elements), from plain data, (b, *shape)."""
+        return unroll(self.key.morphing.morph(plain, product=self._product))
+
+    def _piece_rooms(self, rows: int) -> tuple[Array, Array]:
+        """Room for the plain and the morphed data of a piece; each thread has its own, and keeps it."""
+        found: tuple[Array, Array] | None = getattr(self._rooms, "found", None)
+        if found is None or len(found[0]) < rows:
+            plain = np.empty((rows, *self.plan.preparation.input_shape), np.float32)
+            found = plain, np.empty((rows, element_count(self._input_shape)), np.float32)
+            self._rooms.found = found
+        return found
 
     def _shard(self, name: str, values: npt.NDArray[Any], positions: list[int], dtypes: set[str]) -> Shard:
         split, numbers = self._source.splits[name], self.rows[name]
-        samples = numbers.order[positions]
+        samples = numbers.order[positions] // numbers.views
         return Shard(
             values=values,
             labels=None if split.labels is None else split.labels[samples],

@@ -93,7 +93,7 @@ class WitnessMaker:
 
         Rows of zeros tell nothing: they are the same under every key.
         """
-        shard = ShardFile(self._store, job.name).read(self._layer.input_shape, self._encoding.dtype)
+        shard = ShardFile(self._store, job.name).read(self._maker.plan.input_shape, self._encoding.dtype)
         rows = self._encoding.decode(shard.values)
         best, best_share = None, TELLS / 2  # well inside what is allowed later
         for index in np.argsort(-root_mean_square(rows), kind="stable")[:STRONGEST].tolist():
@@ -111,10 +111,9 @@ class WitnessMaker:
 
     def _features(self, plain: Array, where: list[int]) -> Array:
         """True features of a row at some positions, (1, k)."""
-        features: Array = features_of(self._layer, plain, channel_order=self._order).reshape(1, -1)[
-            :, where
-        ]
-        return features
+        seen = self._maker.key.morphing.arranged(plain)
+        features: Array = features_of(self._layer, seen, channel_order=self._order).reshape(1, -1)
+        return features[:, where]
 
     def _linear(self, true: Array, where: list[int]) -> float:
         """How large features are without the bias, which says nothing about the key."""

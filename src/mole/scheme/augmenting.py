@@ -2,6 +2,7 @@
 
 Row i of M^-1 C is what the first layer's linear part makes of row i of M^-1, seen as an image. So the layer
 is built by convolving M^-1, in chunks, on every processor of the machine, and C never exists in memory.
+Where two factors have fewer numbers than the matrix, they are built instead.
 """
 
 import os
@@ -15,6 +16,9 @@ from mole.errors import ParameterError, ShapeError
 from mole.quantities import size_text
 from mole.scheme.augmented import STORED_DTYPES, AugmentedLayer
 from mole.scheme.convolution import Convolution
+from mole.scheme.factored import LayerForm, components_of, form_for
+from mole.scheme.factoring import build_factors
+from mole.scheme.filling import can_fill
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.geometry import LayerGeometry
 from mole.scheme.layer_sizes import too_large
@@ -31,28 +35,40 @@ def build_augmented_layer(
     *,
     key_fingerprint: str,
     dtype: npt.DTypeLike = np.float32,
+    form: LayerForm | None = None,
 ) -> AugmentedLayer:
     """Augment a first layer: output channel c shows what the first layer's channel_order[c] shows."""
     stored = _stored_type(dtype)
     layout = morphing.layout
-    if layer.input_shape != layout.input_shape:
+    if not can_fill(layer.input_shape, layout):
         raise ShapeError(
             f"the first layer takes samples of shape {layer.input_shape} "
             f"and the key morphs {layout.input_shape}: make a key for this layer"
         )
-    build = build_tile_kernel if isinstance(layout, TilesLayout) else _convolved_inverse
-    weight = build(layer, morphing, channel_order, stored)
+    if isinstance(layout, TilesLayout):
+        if form is not None:
+            raise ParameterError("an augmented layer for tiles has one form: leave the form out")
+        weight, mixing = build_tile_kernel(layer, morphing, channel_order, stored), None
+    elif form_for(layer, form) == "factored":
+        positions = element_count(layer.output_grid)
+        shape = (element_count(layer.input_shape), positions, components_of(layer))
+        room = _allocate(shape, stored, layer)
+        weight, mixing = build_factors(layer, morphing, channel_order, stored, room)
+    else:
+        weight, mixing = _convolved_inverse(layer, morphing, channel_order, stored), None
     bias = None if layer.bias is None else narrow(layer.bias[channel_order], stored)
     return AugmentedLayer(
         weight=weight,
         bias=bias,
-        input_shape=layer.input_shape,
+        input_shape=layout.input_shape,
         output_shape=layer.output_shape,
         kappa=layout.kappa,
         layout=layout.name,
         key_fingerprint=key_fingerprint,
         normalisation=layer.normalisation,
         geometry=LayerGeometry.of(layer),
+        plain_shape=None if layer.input_shape == layout.input_shape else layer.input_shape,
+        mixing=mixing,
     )
 
 
@@ -100,9 +116,9 @@ def _convolved_inverse(
 
 def _allocate(shape: Shape, dtype: FloatType, layer: FirstLayer) -> Array:
     try:
-        if too_large(shape[0], element_count(shape[1:]), itemsize=dtype.itemsize):
+        if too_large(element_count(shape) * dtype.itemsize):
             raise MemoryError
-        return np.empty(shape, dtype)
+        return np.zeros(shape, dtype)  # which costs nothing until something is written there
     except MemoryError:
         needed = size_text(element_count(shape) * dtype.itemsize)
         raise ParameterError(

@@ -6,6 +6,7 @@ their own: they share the weight, and each has its own buffers, made once and si
 
 import copy
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,12 +77,12 @@ class Convolution:
     def _convolve(self, rows: Array, out: Array) -> None:
         """One product of the weight and the gathered windows for each run of output positions."""
         layer, count = self._layer, len(rows)
-        inner = tuple(
-            slice(before, before + side)
-            for side, (before, _) in zip(layer.grid, layer.padding, strict=True)
+        read = (
+            slice(side + min(0, after)) for side, (_, after) in zip(layer.grid, layer.padding, strict=True)
         )
         images = rows.reshape(count, layer.input_channels, *layer.grid)
-        self._padded[(slice(count), slice(None), *inner)] = images
+        inside = images[(slice(None), slice(None), *read)]
+        self._padded[(slice(count), slice(None), *_inner(layer))] = inside
         self._columns[:count] = self._windows[:count]
         columns = self._columns[:count].reshape(count, self._weight.shape[1], self._positions)
         edges = [*range(0, self._positions, POSITIONS_PER_PRODUCT), self._positions]
@@ -106,12 +107,33 @@ def add_bias(features: Array, bias: Array | None) -> Array:
     return added
 
 
+def window_elements(layer: FirstLayer) -> npt.NDArray[np.intp]:
+    """Which elements of a sample lie under the kernel: (output positions, taps); -1 where it is padding.
+
+    >>> kernel, padding = np.ones((1, 1, 1, 2)), ((0, 0), (0, 1))
+    >>> window_elements(FirstLayer.conv(kernel, None, input_shape=(1, 1, 3), padding=padding)).tolist()
+    [[0, 1], [1, 2], [2, -1]]
+    """
+    elements = np.arange(element_count(layer.input_shape))
+    padded = np.full((1, *_padded_shape(layer)), -1)
+    padded[(slice(None), slice(None), *_inner(layer))] = elements.reshape(layer.input_channels, *layer.grid)
+    positions = element_count(layer.output_grid)
+    return np.ascontiguousarray(_windows(padded, layer).reshape(-1, positions).T)
+
+
+def _inner(layer: FirstLayer) -> tuple[slice, ...]:
+    """Where the sample lies in its padding."""
+    return tuple(
+        slice(before, before + side) for side, (before, _) in zip(layer.grid, layer.padding, strict=True)
+    )
+
+
 def _padded_shape(layer: FirstLayer) -> Shape:
     sides = (side + before + after for side, (before, after) in zip(layer.grid, layer.padding, strict=True))
     return (layer.input_channels, *sides)
 
 
-def _windows(padded: Array, layer: FirstLayer) -> Array:
+def _windows(padded: npt.NDArray[Any], layer: FirstLayer) -> npt.NDArray[Any]:
     """A view of every input element under every kernel element: (b, channels, *kernel, *output grid)."""
     batch_step, channel_step, *steps = padded.strides
     tap_steps = [step * by for step, by in zip(steps, layer.dilation, strict=True)]

@@ -40,7 +40,8 @@ class FirstLayer:
         input_shape: a sample's shape, (input channels, *grid), or the grid alone if there is one channel,
             as for sound; any shape for Linear.
         stride, dilation: one number per axis of the grid.
-        padding: zeros (before, after) each axis of the grid.
+        padding: zeros (before, after) each axis of the grid; fewer than none after an axis are positions at
+            its end that are not read.
         groups: as in PyTorch.
         normalisation: what the network expects of its input, if the developer said so.
     """
@@ -265,7 +266,10 @@ def _convolution_problems(layer: FirstLayer, axes: int) -> list[str]:
     steps = (*layer.stride, *layer.dilation)
     if min(steps, default=1) < 1 or max(steps, default=1) > MAX_STEP:
         problems.append(f"stride and dilation must be at least 1; more than {MAX_STEP} is too large")
-    if min((side for pair in layer.padding for side in pair), default=0) < 0:
+    if any(
+        before < 0 or after <= -side
+        for side, (before, after) in zip(layer.grid, layer.padding, strict=False)
+    ):
         problems.append("padding must not be negative")
     return problems or _size_problems(layer)
 

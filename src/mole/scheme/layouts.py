@@ -2,9 +2,9 @@
 
 The core meets a sample block by block. In the `rows` layout, the paper's, a block is a run of consecutive
 elements of the row vector. In the `tiles` layout it is a square of pixels in all channels, so that the
-augmented layer of a convolution is a convolution again, and large images become possible. Everything that
-has to know where a block lies (morphing, whitening, the augmented layer, the attacks) asks a `Layout`, so
-another layout is one more class here and one more name.
+augmented layer of a convolution is a convolution again, and large images become possible; `shuffled-tiles`
+are tiles in a secret order. Everything that has to know where a block lies (morphing, whitening, the
+augmented layer, the attacks) asks a `Layout`, so another layout is one more class here and one more name.
 """
 
 import math
@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import ParameterError, ShapeError
+from mole.foreign_text import shown
 from mole.quantities import joined
 from mole.scheme.shapes import Array, Shape, block_size, divisors, element_count, rows_of, shape_text
 
-LayoutName = Literal["rows", "tiles"]
+LayoutName = Literal["rows", "tiles", "shuffled-tiles"]
 LAYOUTS: tuple[LayoutName, ...] = get_args(LayoutName)
 
 Indices = npt.NDArray[np.intp]
@@ -49,14 +50,16 @@ class Layout(ABC):
     kappa: int
 
     name: ClassVar[LayoutName]
+    moves: ClassVar[bool] = True
+    """Whether cutting moves elements; where it does not, blocks are a view of the samples."""
 
     @staticmethod
     def of(name: str, input_shape: Shape, kappa: int) -> "Layout":
         """The layout of this name, as it stands in keys, manifests and layer files."""
-        for kind in (RowsLayout, TilesLayout):
+        for kind in (RowsLayout, TilesLayout, ShuffledTilesLayout):
             if kind.name == name:
                 return kind(input_shape, kappa)
-        raise ParameterError(f"layout {name!r} is unknown: use {' or '.join(LAYOUTS)}")
+        raise ParameterError(f"layout '{shown(name)}' is unknown: use {joined([*LAYOUTS], 'or')}")
 
     def __post_init__(self) -> None:
         block_size(self.input_shape, self.kappa)
@@ -81,26 +84,30 @@ class Layout(ABC):
     def places(self) -> Indices:
         """Where the elements of each block stand in the row vector, (blocks, q): each place once."""
 
-    def to_blocks(self, samples: Array) -> Array:
-        """Samples cut into blocks: (n, *input_shape) or (n, elements) to (n blocks, q)."""
-        return rows_of(samples, self.input_shape)[:, self.places].reshape(-1, self.block)
+    def to_blocks(self, samples: Array, out: Array | None = None) -> Array:
+        """Samples cut into blocks: (n, *input_shape) or (n, elements) to (n blocks, q).
 
-    def to_rows(self, blocks: Array) -> Array:
-        """Undo `to_blocks`: (n blocks, q) to row vectors, (n, elements)."""
+        They go into `out` if it is given, an array in row-major order.
+        """
+        blocks = rows_of(samples, self.input_shape)[:, self.places].reshape(-1, self.block)
+        return blocks if out is None else _filled(out, blocks)
+
+    def to_rows(self, blocks: Array, out: Array | None = None) -> Array:
+        """Undo `to_blocks`: (n blocks, q) to row vectors, (n, elements), in `out` if it is given."""
         whole = self._whole(blocks)
-        rows = np.empty_like(whole)
+        rows = np.empty_like(whole) if out is None else out
         rows[:, self.places.ravel()] = whole
         return rows
 
     def inverse_rows(self, core_inverse: Array, start: int, stop: int) -> Array:
         """Rows `start` to `stop` of M^-1, (stop - start, elements), from the inverse core, (q, q)."""
-        home, within = np.divmod(self._positions[start:stop], self.block)
+        home, within = np.divmod(self.positions[start:stop], self.block)
         spread = np.zeros((len(home), self.blocks, self.block), core_inverse.dtype)
         spread[np.arange(len(home)), home] = core_inverse[within]
         return self.to_rows(spread)
 
     @cached_property
-    def _positions(self) -> Indices:
+    def positions(self) -> Indices:
         """For each element of the row vector, where it stands when the blocks are laid end to end."""
         return np.argsort(self.places, axis=None)
 
@@ -121,19 +128,22 @@ class RowsLayout(Layout):
     """
 
     name = "rows"
+    moves = False
 
     @property
     def places(self) -> Indices:
         """Consecutive places, block after block."""
         return np.arange(self.elements).reshape(self.blocks, self.block)
 
-    def to_blocks(self, samples: Array) -> Array:
+    def to_blocks(self, samples: Array, out: Array | None = None) -> Array:
         """Samples cut into blocks, as a view where NumPy can make one."""
-        return rows_of(samples, self.input_shape).reshape(-1, self.block)
+        blocks = rows_of(samples, self.input_shape).reshape(-1, self.block)
+        return blocks if out is None else _filled(out, blocks)
 
-    def to_rows(self, blocks: Array) -> Array:
+    def to_rows(self, blocks: Array, out: Array | None = None) -> Array:
         """Undo `to_blocks`, as a view where NumPy can make one."""
-        return self._whole(blocks)
+        rows = self._whole(blocks)
+        return rows if out is None else _filled(out, rows)
 
     def inverse_rows(self, core_inverse: Array, start: int, stop: int) -> Array:
         """Rows of M^-1; with a single block these are rows of the inverse core itself."""
@@ -156,7 +166,7 @@ class TilesLayout(Layout):
            [2., 3., 6., 7.]])
     """
 
-    name = "tiles"
+    name: ClassVar[LayoutName] = "tiles"
 
     @classmethod
     def of_side(cls, input_shape: Shape, tile: int) -> "TilesLayout":
@@ -195,20 +205,34 @@ class TilesLayout(Layout):
         """Tile after tile, each channel by channel and row by row."""
         return self._cut(np.arange(self.elements).reshape(1, -1))
 
-    def to_blocks(self, samples: Array) -> Array:
+    def to_blocks(self, samples: Array, out: Array | None = None) -> Array:
         """Samples cut into tiles: one transposition."""
-        return self._cut(rows_of(samples, self.input_shape))
+        return self._cut(rows_of(samples, self.input_shape), out)
 
-    def to_rows(self, blocks: Array) -> Array:
+    def to_rows(self, blocks: Array, out: Array | None = None) -> Array:
         """Undo `to_blocks`."""
         whole = self._whole(blocks)
-        shape = (len(whole), *(self._cut_shape[axis] for axis in self._tiles_first))
-        back = np.argsort(self._tiles_first)
-        return whole.reshape(shape).transpose(0, *(back + 1)).reshape(len(whole), self.elements)
+        rows = np.empty_like(whole) if out is None else out
+        self._move(rows, whole, is_cutting=False)
+        return rows
 
-    def _cut(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        cut = rows.reshape(len(rows), *self._cut_shape)
-        return cut.transpose(0, *(axis + 1 for axis in self._tiles_first)).reshape(-1, self.block)
+    def _cut(self, rows: npt.NDArray[Any], out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
+        blocks = np.empty((len(rows) * self.blocks, self.block), rows.dtype) if out is None else out
+        self._move(rows, blocks, is_cutting=True)
+        return blocks
+
+    def _move(self, rows: npt.NDArray[Any], blocks: npt.NDArray[Any], *, is_cutting: bool) -> None:
+        """Copy rows into blocks, or blocks into rows; a line of a tile moves as one piece where it can."""
+        is_plain = rows.flags.c_contiguous and blocks.flags.c_contiguous and rows.dtype == blocks.dtype
+        length = 1 if is_plain else self.tile
+        if is_plain:
+            line = np.dtype((np.void, self.tile * rows.itemsize))
+            rows, blocks = rows.view(line), blocks.view(line)
+        sides = (*self._cut_shape[:-1], length)
+        samples = rows.reshape(-1, *sides).transpose(0, *(axis + 1 for axis in self._tiles_first))
+        tiles = blocks.reshape(samples.shape)
+        into, source = (tiles, samples) if is_cutting else (samples, tiles)
+        np.copyto(into, source, casting="same_kind")
 
     def _block_of(self, tile: int) -> int:
         return int(self.input_shape[0] * tile ** (len(self.input_shape) - 1))
@@ -224,6 +248,23 @@ class TilesLayout(Layout):
         """Axes of a cut sample in the order of its blocks: (tiles, tiles, channels, t, t)."""
         axes = len(self.tile_grid)
         return (*range(1, 2 * axes, 2), 0, *range(2, 2 * axes + 1, 2))
+
+
+class ShuffledTilesLayout(TilesLayout):
+    """Tiles that stand in each other's places, in an order that only the key knows (`Morphing.tile_order`).
+
+    It is for layers that look at each tile by itself: patch embeddings. Their features come in that order.
+    """
+
+    name = "shuffled-tiles"
+
+
+def _filled(out: Array, values: Array) -> Array:
+    np.copyto(out, values.reshape(out.shape), casting="same_kind")
+    return out
+
+
+TILED = (TilesLayout.name, ShuffledTilesLayout.name)
 
 
 def tile_sides(input_shape: Shape) -> tuple[int, ...]:

@@ -18,9 +18,13 @@ import numpy as np
 
 from mole.errors import CoreError, ShapeError
 from mole.progress import Progress, no_progress
-from mole.scheme.layouts import Layout
-from mole.scheme.rotations import product, rotation_from
-from mole.scheme.shapes import Array, FloatType, Shape, check_finite, check_floats, rows_of
+from mole.scheme.block_product import Product, block_product, does_not_fit, multiply
+from mole.scheme.filling import filled
+from mole.scheme.layouts import Indices, Layout, ShuffledTilesLayout
+from mole.scheme.rotations import rotation_from
+from mole.scheme.shapes import Array, FloatType, Shape, check_floats, rows_of, unroll
+from mole.scheme.sharing_out import processors
+from mole.scheme.sharing_out import product as shared_product
 from mole.scheme.whitening import SPECTRUM_FLOOR, Whitening
 
 CoreKind = Literal["orthogonal", "whitened", "gaussian"]
@@ -87,7 +91,7 @@ def whitened_core(normal: Array, whitening: Whitening, progress: Progress = no_p
     """
     rotation = orthogonal_core(normal, progress).matrix
     whiten = whitening.matrix.astype(np.float64)
-    matrix = _usable(product(whiten, rotation))
+    matrix = _usable(shared_product(whiten, rotation))
 
     def inverse() -> Array:
         made = rotation.T @ _inverse(whiten)
@@ -154,10 +158,18 @@ def _largest_singular_value(matrix: Array) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Morphing:
-    """A core at work on samples cut into blocks. It undoes morphing, so it is as secret as the key."""
+    """A core at work on samples cut into blocks. It undoes morphing, so it is as secret as the key.
+
+    Attributes:
+        layout: how samples are cut.
+        core: what each block is multiplied by.
+        tile_order: in the layout of shuffled tiles the tile of the sample that comes to each place,
+            (blocks,); None in others.
+    """
 
     layout: Layout
     core: Core
+    tile_order: Indices | None = None
     _casts: dict[tuple[str, FloatType], Array] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -165,32 +177,72 @@ class Morphing:
             raise ShapeError(
                 f"the core has side {self.core.size}, and blocks of this input {self.layout.block}"
             )
+        if (self.tile_order is not None) != isinstance(self.layout, ShuffledTilesLayout):
+            raise ShapeError(f"an order of tiles is for shuffled ones, and not for {self.layout.name}")
 
     @classmethod
-    def of(cls, layout: str, input_shape: Shape, kappa: int, core: Core) -> "Morphing":
+    def of(
+        cls, layout: str, input_shape: Shape, kappa: int, core: Core, tile_order: Indices | None = None
+    ) -> "Morphing":
         """A core at work on samples of one shape, in the layout of that name."""
-        return cls(Layout.of(layout, input_shape, kappa), core)
+        return cls(Layout.of(layout, input_shape, kappa), core, tile_order)
 
-    def morph(self, batch: Array) -> Array:
-        """Morphed data from plain data, in the batch's own shape and dtype."""
-        return self._multiply(batch, "matrix")
+    def morph(
+        self,
+        batch: Array,
+        *,
+        out: Array | None = None,
+        product: Product = multiply,
+        threads: int | None = None,
+    ) -> Array:
+        """Morphed data from plain data, in its dtype; in its shape, too, unless tiles had to be filled.
+
+        Args:
+            batch: plain data, (n, *shape) or (n, elements).
+            out: where morphed data goes: an array of its shape, or of rows, in row-major order, and no part
+                of the batch. None for a new one.
+            product: what multiplies the matrices.
+            threads: how many share out a large batch; None for one on each processor.
+        """
+        plain = self.arranged(filled(check_floats(batch), self.layout))
+        return self._multiply(plain, "matrix", out=out, product=product, threads=threads)
 
     def unmorph(self, batch: Array) -> Array:
-        """Plain data from morphed data, in the batch's own shape and dtype."""
-        return self._multiply(batch, "inverse")
+        """Plain data from morphed data, in the batch's own shape and dtype; what filled tiles is left."""
+        return self.put_back(self._multiply(batch, "inverse"))
+
+    def arranged(self, batch: Array) -> Array:
+        """Plain data with its tiles where they stand when it is morphed: elsewhere only if shuffled."""
+        return batch if self.tile_order is None else self._in_order(batch, self.tile_order)
+
+    def put_back(self, batch: Array) -> Array:
+        """Undo `arranged`."""
+        return batch if self.tile_order is None else self._in_order(batch, np.argsort(self.tile_order))
 
     def inverse_rows(self, start: int, stop: int, *, dtype: FloatType) -> Array:
         """Rows `start` to `stop` of M^-1: (stop - start, elements)."""
         return self.layout.inverse_rows(self._cast("inverse", dtype), start, stop)
 
-    def _multiply(self, batch: Array, which: str) -> Array:
-        compute = compute_dtype(check_floats(batch).dtype)
+    def _multiply(
+        self,
+        batch: Array,
+        which: str,
+        *,
+        out: Array | None = None,
+        product: Product = multiply,
+        threads: int | None = None,
+    ) -> Array:
+        matrix = self._cast(which, compute_dtype(check_floats(batch).dtype))
         rows = rows_of(batch, self.layout.input_shape)
-        check_finite(rows)  # one bad element would spread over its block
-        blocks = self.layout.to_blocks(rows).astype(compute, copy=False)
-        with np.errstate(over="ignore", invalid="ignore"):  # `narrow` says it better
-            product = blocks @ self._cast(which, compute)
-        return self.layout.to_rows(narrow(product, batch.dtype)).reshape(batch.shape)
+        made = np.empty(batch.shape, batch.dtype) if out is None else out
+        threads = processors() if threads is None else threads
+        block_product(self.layout, rows, matrix, unroll(made), product=product, threads=threads)
+        return made
+
+    def _in_order(self, batch: Array, order: Indices) -> Array:
+        rows = rows_of(batch, self.layout.input_shape)
+        blocks = self.layout.to_blocks(rows).reshape(len(rows), self.layout.blocks, -1)
+        return self.layout.to_rows(blocks[:, order]).reshape(batch.shape)
 
     def _cast(self, which: str, dtype: FloatType) -> Array:
         """The core or its inverse in the precision of the data, made once."""
@@ -205,12 +257,16 @@ class Morphing:
         return f"Morphing(input_shape={self.layout.input_shape}, kappa={self.layout.kappa}, secret)"
 
 
-def narrow(values: Array, dtype: FloatType) -> Array:
-    """Values in a dtype that may be smaller, or an error where they do not fit in it."""
+def narrow(values: Array, dtype: FloatType, out: Array | None = None) -> Array:
+    """Values in a dtype that may be smaller, in `out` if it is given; an error where they do not fit."""
     with np.errstate(over="ignore"):
-        narrowed = values.astype(dtype, copy=False)
+        if out is None:
+            narrowed = values.astype(dtype, copy=False)
+        else:
+            narrowed = out
+            np.copyto(narrowed, values, casting="same_kind")
     if not np.isfinite(narrowed).all():
-        raise ShapeError(f"values do not fit in {dtype}: use a larger float type, or smaller values")
+        raise does_not_fit(dtype)
     return narrowed
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import ParameterError, ShapeError
-from mole.scheme.shapes import Array
+from mole.scheme.shapes import Array, FloatType
 
 FAR_FROM_ONE = 2.0  # resampling may overshoot a little; pixels up to 255 do not
 
@@ -70,16 +70,16 @@ class Normalisation:
         check_pixels(images, self)
         return self._applied(images)
 
-    def _applied(self, images: npt.NDArray[Any]) -> Array:
+    def _applied(self, images: npt.NDArray[Any], out: Array | None = None) -> Array:
         if images.ndim < 2 or images.shape[1] != len(self.mean):
             raise ShapeError(
                 f"images of shape {images.shape} do not have the {len(self.mean)} channels "
                 "of the normalisation: expected (batch, channels, ...)"
             )
         if images.dtype == np.uint8:  # by far the most common: scale and normalise in one product
-            plain, scale = images.astype(np.float32, order="C"), 255.0
+            plain, scale = _copied(images, np.dtype(np.float32), out), 255.0
         else:
-            plain, scale = _from_zero_to_one(images), 1.0
+            plain, scale = _from_zero_to_one(images, out), 1.0
         per_channel = (len(self.mean),) + (1,) * (images.ndim - 2)
         std = np.reshape(self.std, per_channel)
         plain *= (1 / (scale * std)).astype(plain.dtype)
@@ -94,14 +94,17 @@ class Normalisation:
         return pixels
 
 
-def plain_data(images: npt.NDArray[Any], normalisation: Normalisation | None) -> Array:
+def plain_data(
+    images: npt.NDArray[Any], normalisation: Normalisation | None, out: Array | None = None
+) -> Array:
     """Plain data from images, (b, channels, ...): on a scale of 0 to 1, then normalised; always float32.
 
     >>> plain_data(np.array([[0, 51, 255]], dtype=np.uint8), None)
     array([[0. , 0.2, 1. ]], dtype=float32)
 
     Whatever becomes plain data goes through here, so a batch in Python and a delivery agree to the bit.
-    Without a normalisation, floats are taken as they are.
+    Without a normalisation, floats are taken as they are. It goes into `out` if that is given: float32, of
+    the same shape, in row-major order.
 
     Raises:
         ShapeError: for what cannot be pixels.
@@ -109,7 +112,9 @@ def plain_data(images: npt.NDArray[Any], normalisation: Normalisation | None) ->
     check_pixels(images, normalisation)
     if images.dtype.kind == "f":
         images = images.astype(np.float32, order="C")
-    return _from_zero_to_one(images) if normalisation is None else normalisation._applied(images)
+    if normalisation is None:
+        return _from_zero_to_one(images, out)
+    return normalisation._applied(images, out)
 
 
 def check_pixels(values: npt.NDArray[Any], normalisation: Normalisation | None) -> None:
@@ -132,10 +137,17 @@ def check_pixels(values: npt.NDArray[Any], normalisation: Normalisation | None) 
         )
 
 
-def _from_zero_to_one(images: npt.NDArray[Any]) -> Array:
+def _from_zero_to_one(images: npt.NDArray[Any], out: Array | None = None) -> Array:
     """A copy in row-major order: integers divided by the largest of their type, floats unchanged."""
     if images.dtype.kind == "f":
-        return images.astype(images.dtype, order="C")
-    scaled = images.astype(np.float32, order="C")
+        return _copied(images, images.dtype, out)
+    scaled = _copied(images, np.dtype(np.float32), out)
     scaled /= np.float32(np.iinfo(images.dtype).max)
     return scaled
+
+
+def _copied(images: npt.NDArray[Any], dtype: FloatType, out: Array | None) -> Array:
+    if out is None:
+        return images.astype(dtype, order="C")
+    np.copyto(out, images, casting="unsafe")
+    return out

@@ -9,20 +9,15 @@ the same Q but for the last few bits, whatever the number of threads.
 A panel's reflections are kept as I - V T V' (Schreiber and Van Loan, 1989), with T found from V alone.
 """
 
-import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from mole.progress import Progress, no_progress
 from mole.scheme.shapes import Array
+from mole.scheme.sharing_out import STRIP, shared_out
 
 PANEL = 128
-STRIP = 256  # what is changed at once: a few megabytes, which stay near the processor
 
 
 def rotation_from(normal: Array, progress: Progress = no_progress) -> Array:
@@ -64,40 +59,6 @@ def _reflected(reflectors: Array, twist: Array, rows: Array) -> Callable[[int], 
         strip -= (strip @ reflectors.T) @ twisted
 
     return reflect
-
-
-@contextmanager
-def shared_out() -> Iterator[Callable[[Callable[[int], None], int, int], None]]:
-    """Threads that share out the strips from a start to a stop, each with all its products to itself."""
-
-    def share(work: Callable[[int], None], start: int, stop: int) -> None:
-        for _ in pool.map(work, range(start, stop, STRIP)):
-            pass
-
-    with _libraries().limit(limits=1), ThreadPoolExecutor(_processors()) as pool:
-        yield share
-
-
-def product(left: Array, right: Array) -> Array:
-    """The product of two square matrices, in strips."""
-    result = np.empty_like(right)
-
-    def multiply(at: int) -> None:
-        np.matmul(left[at : at + STRIP], right, out=result[at : at + STRIP])
-
-    with shared_out() as share:
-        share(multiply, 0, len(left))
-    return result
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    """NumPy's linear algebra, found once."""
-    return ThreadpoolController()
 
 
 def _reflect(panel: Array) -> tuple[Array, Array]:

@@ -6,104 +6,21 @@ few neighbours, as far as the kernel reaches. One core morphs all tiles, so how 
 same everywhere: a kernel of a few tiles. Zero padding stays zero padding: a tile of zeros morphs to zeros.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mole.errors import ParameterError, ShapeError, UnsupportedLayerError
+from mole.limits import MAX_GATHERED
 from mole.scheme.convolution import Convolution
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.geometry import LayerGeometry
-from mole.scheme.layouts import Indices, TilesLayout
+from mole.scheme.layouts import Indices, ShuffledTilesLayout, TilesLayout
 from mole.scheme.linear_parts import LinearPart
 from mole.scheme.morphing import Morphing, narrow
 from mole.scheme.shapes import Array, FloatType, Shape, element_count, shape_text
-
-
-class Reach(NamedTuple):
-    """Which tiles an output tile depends on along one axis: so many, from the first (0 is its own)."""
-
-    first: int
-    tiles: int
-
-
-@dataclass(frozen=True)
-class TileGeometry:
-    """How a convolution looks from one tile to the next.
-
-    >>> stem = LayerGeometry(kernel=(7, 7), stride=(2, 2), padding=((3, 3), (3, 3)), dilation=(1, 1))
-    >>> tiles = TileGeometry(stem, 8)
-    >>> tiles.reach[0], tiles.features_per_tile
-    (Reach(first=-1, tiles=3), (4, 4))
-    >>> patches = LayerGeometry(kernel=(16, 16), stride=(16, 16), padding=((0, 0),) * 2, dilation=(1, 1))
-    >>> TileGeometry(patches, 16).reach[0]
-    Reach(first=0, tiles=1)
-
-    Attributes:
-        layer: kernel, stride and so on of the first layer.
-        tile: side of a tile.
-    """
-
-    layer: LayerGeometry
-    tile: int
-
-    def __post_init__(self) -> None:
-        if not self.layer.kernel:
-            raise UnsupportedLayerError(
-                "this first layer cannot be used with tiles",
-                ["a Linear layer looks at the whole sample at once: use blocks of rows"],
-            )
-        if any(self.tile % stride for stride in self.layer.stride):
-            raise UnsupportedLayerError(
-                "this first layer cannot be used with these tiles",
-                [f"its stride {shape_text(self.layer.stride)} does not divide tiles of side {self.tile}"],
-            )
-
-    @property
-    def axes(self) -> int:
-        """How many axes a tile has."""
-        return len(self.layer.kernel)
-
-    @property
-    def features_per_tile(self) -> Shape:
-        """Output positions along each axis of a tile."""
-        return tuple(self.tile // stride for stride in self.layer.stride)
-
-    @property
-    def reach(self) -> tuple[Reach, ...]:
-        """Which tiles an output tile depends on, along each axis."""
-        spans = zip(self.layer.padding, self.window_sides, strict=True)
-        first = [
-            (-before // self.tile, (length - before - 1) // self.tile) for (before, _), length in spans
-        ]
-        return tuple(Reach(low, high - low + 1) for low, high in first)
-
-    @property
-    def window_sides(self) -> Shape:
-        """Input positions along each axis that the features of one tile depend on, first to last."""
-        numbers = zip(self.layer.kernel, self.layer.stride, self.layer.dilation, strict=True)
-        return tuple(
-            self.tile - stride + dilation * (kernel - 1) + 1 for kernel, stride, dilation in numbers
-        )
-
-    @property
-    def window_starts(self) -> Shape:
-        """Where these begin, counted from the first tile that they reach."""
-        pairs = zip(self.layer.padding, self.reach, strict=True)
-        return tuple(-before - reach.first * self.tile for (before, _), reach in pairs)
-
-    def kernel_shape(self, channels: int, input_channels: int) -> Shape:
-        """Shape of the convolution over tiles, as PyTorch has it."""
-        outputs = channels * element_count(self.features_per_tile)
-        return outputs, input_channels * self.tile**self.axes, *(reach.tiles for reach in self.reach)
-
-    def offsets(self) -> Iterator[Shape]:
-        """Each tile of the kernel."""
-        return product(*(range(reach.tiles) for reach in self.reach))
+from mole.scheme.tile_geometry import TileGeometry
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +40,10 @@ class TileKernel(LinearPart):
     output_shape: Shape
 
     def __post_init__(self) -> None:
+        if {len(self.layout.input_shape), len(self.output_shape)} != {len(self.geometry.kernel) + 1}:
+            ours = len(self.geometry.kernel)
+            raise ShapeError(f"a kernel of {ours} axes does not lead to features {self.output_shape}")
+        _refuse_halo(self.tiles, self.layout)
         expected = self.tiles.kernel_shape(self.output_shape[0], self.layout.input_shape[0])
         if self.kernel.shape != expected:
             tile, shape = self.layout.tile, self.kernel.shape
@@ -146,15 +67,26 @@ class TileKernel(LinearPart):
         found = np.zeros((count, *self._output_tiles, outputs), np.result_type(rows, self.kernel))
         for offset in self.tiles.offsets():
             there, here = self._overlap(offset)
-            weight = _by_tile(self.kernel)[offset]
-            found[(slice(None), *here)] += grid[(slice(None), *there)] @ weight.T
+            weight = np.ascontiguousarray(_by_tile(self.kernel)[offset].T)
+            tiles = grid[(slice(None), *there)]
+            product_of_all = tiles.reshape(-1, self.layout.block) @ weight  # one, where a stack takes many
+            found[(slice(None), *here)] += product_of_all.reshape(*tiles.shape[:-1], outputs)
         return self._depth_to_space(found)
 
     def rows(self, indices: Indices) -> Array:
-        """Features of samples with a single one in them."""
-        single = np.zeros((len(indices), self.layout.elements), self.kernel.dtype)
-        single[np.arange(len(indices)), indices] = 1
-        return self.features(single)
+        """The kernel as a single element of a tile meets it, put where the tiles stand that it reaches."""
+        home, within = np.divmod(self.layout.positions[np.asarray(indices)], self.layout.block)
+        tile = np.unravel_index(home, self.layout.tile_grid)
+        spread = np.zeros((len(home), *self._output_tiles, self.kernel.shape[0]), self.kernel.dtype)
+        for offset in self.tiles.offsets():
+            at = [
+                own - reach.first - step
+                for own, reach, step in zip(tile, self.tiles.reach, offset, strict=True)
+            ]
+            inside = _inside(at, self._output_tiles)
+            where = tuple(one[inside] for one in at)
+            spread[(np.flatnonzero(inside), *where)] = _by_tile(self.kernel)[offset].T[within[inside]]
+        return self._depth_to_space(spread)
 
     def columns(self, indices: Indices) -> Array:
         """The kernel of each output, put where its tile stands."""
@@ -170,7 +102,7 @@ class TileKernel(LinearPart):
                 own + reach.first + step
                 for own, reach, step in zip(tile, self.tiles.reach, offset, strict=True)
             ]
-            inside = np.all([(one >= 0) & (one < side) for one, side in zip(at, grid, strict=True)], axis=0)
+            inside = _inside(at, grid)
             where = tuple(one[inside] for one in at)
             spread[(np.flatnonzero(inside), *where)] = _by_tile(self.kernel)[offset][output[inside]]
         return self.layout.to_rows(spread).T
@@ -237,17 +169,42 @@ def _by_tile(kernel: Array) -> Array:
     return np.moveaxis(kernel, (0, 1), (-2, -1))
 
 
+def _inside(at: list[Indices], grid: Shape) -> npt.NDArray[np.bool_]:
+    """Which places, given by their coordinates along each axis, lie on a grid."""
+    each = [(one >= 0) & (one < side) for one, side in zip(at, grid, strict=True)]
+    return np.asarray(np.all(each, axis=0))
+
+
 def check_tiles(layer: FirstLayer, layout: TilesLayout) -> None:
     """Refuse a layer that cannot be augmented in tiles.
 
     Raises:
         UnsupportedLayerError: with the reason.
     """
-    TileGeometry(LayerGeometry.of(layer), layout.tile)
+    _refuse_halo(TileGeometry(LayerGeometry.of(layer), layout.tile), layout)
     if len(layer.input_shape) != len(layer.kernel) + 1:
         raise UnsupportedLayerError(
             "this first layer cannot be used with tiles",
             ["its samples have no axis of channels: use blocks of rows"],
+        )
+    window = TileGeometry(LayerGeometry.of(layer), layout.tile).window_sides
+    if layout.block * layer.input_channels * element_count(window) > MAX_GATHERED:
+        raise UnsupportedLayerError(
+            "this first layer cannot be used with these tiles",
+            [f"its kernel reaches over {shape_text(window)} positions from each tile, which is too far"],
+        )
+
+
+def _refuse_halo(tiles: TileGeometry, layout: TilesLayout) -> None:
+    """Shuffled tiles are for layers that look at each tile by itself."""
+    if isinstance(layout, ShuffledTilesLayout) and tiles.has_halo:
+        kernel, stride = (shape_text(sides) for sides in (tiles.layer.kernel, tiles.layer.stride))
+        raise UnsupportedLayerError(
+            "this first layer cannot be used with shuffled tiles",
+            [
+                f"its kernel {kernel} with stride {stride} and its padding look beyond a tile of side "
+                f"{tiles.tile}, at neighbours that would be others: use tiles that are not shuffled"
+            ],
         )
 
 

@@ -56,7 +56,7 @@ def bundled_images(shape: Shape, *, private: int, public: int, seed: int = 0) ->
         return BundledImages(_resized(mine, shape), _resized(others, shape), "Fashion-MNIST")
     rng = np.random.default_rng(seed)
     crops = [
-        _crops(names, shape, count, rng)
+        cut_outs(names, shape, count, rng)
         for names, count in ((PRIVATE_PHOTOS, private), (PUBLIC_PHOTOS, public))
     ]
     return BundledImages(crops[0], crops[1], "cut-outs of a few photographs")
@@ -69,7 +69,7 @@ def _resized(images: Pixels, shape: Shape) -> Pixels:
     return images[:, np.newaxis]
 
 
-def _crops(names: tuple[str, ...], shape: Shape, count: int, rng: np.random.Generator) -> Pixels:
+def cut_outs(names: tuple[str, ...], shape: Shape, count: int, rng: np.random.Generator) -> Pixels:
     """Random cut-outs, some of them mirrored, scaled to size."""
     import skimage.data  # noqa: PLC0415  (half a second)
 

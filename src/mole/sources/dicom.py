@@ -122,7 +122,7 @@ def open_dicom(
         found = _labels_by_tag(place, facts, reading)
     else:
         uid_of = {path: fact.uid for path, fact in facts.items()}
-        found = labels_of(place, others, list(facts), reading, uid_of)
+        found = labels_of(place, others, list(facts), reading, uid_of=uid_of)
     if list(facts) == [place.path] and found is None:
         arranged, classes = {"train": Files((place.path,), None)}, None
     else:

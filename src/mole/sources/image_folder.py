@@ -36,7 +36,7 @@ def open_folder(folder: Location, files: Mapping[str, FileMark], reading: Readin
     unread = [path for path in files if path.lower().endswith(OTHER_SUFFIXES)]
     if not images:
         raise SourceError(f"{folder.label} has no images ({', '.join(SUFFIXES)}): is it the right folder?")
-    found = labels_of(folder, files, list(images), reading)
+    found = labels_of(folder, files, list(images), reading, unread=unread)
     arranged, classes = arrange(folder, images, found, labels=reading.labels)
     splits = {
         name: FileSplit(

@@ -43,7 +43,8 @@ def decode_image(content: bytes) -> Sample:
         ImageError: if it is not an image, damaged, or more than one image.
     """
     with opened_image(io.BytesIO(content)) as image:
-        return _sample(ImageOps.exif_transpose(image))
+        ImageOps.exif_transpose(image, in_place=True)  # otherwise it makes a copy, turned or not
+        return _sample(image)
 
 
 @contextmanager
@@ -108,7 +109,8 @@ def _sample(image: Image.Image) -> Sample:
         return Sample(np.asarray(image), "hw")
     if mode == "I":
         return Sample(_sixteen_bits(image), "hw")
-    return Sample(np.asarray(image.convert(mode)), "hw" if mode == "L" else "hwc")
+    pixels = np.asarray(image if image.mode == mode else image.convert(mode))
+    return Sample(pixels, "hw" if mode == "L" else "hwc")
 
 
 def _sixteen_bits(image: Image.Image) -> npt.NDArray[Any]:

@@ -9,7 +9,7 @@ shows only when they are decoded.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -70,6 +70,14 @@ class Problem:
         return BadSampleError(self.first.name, said, advice=advice)
 
 
+@dataclass
+class Numbers:
+    """How many usable samples have one number type, and the first of them."""
+
+    first: str
+    count: int = 0
+
+
 @dataclass(frozen=True)
 class Inspection:
     """What was found.
@@ -77,10 +85,12 @@ class Inspection:
     Attributes:
         samples: how many were looked at, files of kinds that cannot be read among them.
         problems: what is wrong, each kind once.
+        numbers: of each split, the number types of the samples that can be used.
     """
 
     samples: int
     problems: tuple[Problem, ...]
+    numbers: Mapping[str, Mapping[str, Numbers]] = field(default_factory=dict)
 
     @property
     def bad(self) -> int:
@@ -132,40 +142,45 @@ def inspect(source: Source, preparation: Preparation, *, progress: Progress = no
     for name in source.unread:
         reason = "it is of a kind that cannot be read: convert it to PNG"
         _count(problems, BadSampleError(name, reason))
+    numbers: dict[str, dict[str, Numbers]] = {name: {} for name in source.splits}
     done, total = 0, source.count
     with ThreadPoolExecutor(READERS, thread_name_prefix="look") as readers:
-        for split in source.splits.values():
+        for name, split in source.splits.items():
             judge = _Judge(split, preparation)
             for start in range(0, len(split), AT_A_TIME):
                 indices = range(start, min(start + AT_A_TIME, len(split)))
                 found = readers.map(judge, indices) if source.decodes else map(judge, indices)
-                for error in filter(None, found):
-                    _count(problems, error)
+                for index, verdict in zip(indices, found, strict=True):
+                    if isinstance(verdict, BadSampleError):
+                        _count(problems, verdict)
+                        continue
+                    if verdict not in numbers[name]:
+                        numbers[name][verdict] = Numbers(split.name_of(index))
+                    numbers[name][verdict].count += 1
                 done += len(indices)
                 progress(done, total)
-    return Inspection(total + len(source.unread), tuple(problems.values()))
+    return Inspection(total + len(source.unread), tuple(problems.values()), numbers)
 
 
 class _Judge:
-    """Says what is wrong with a sample, or None."""
+    """Says what is wrong with a sample, or the number type of one that can be used."""
 
     def __init__(self, split: Split, preparation: Preparation) -> None:
         self._split, self._preparation = split, preparation
         self._known: dict[Outline, ShapeError | None] = {}
 
-    def __call__(self, index: int) -> BadSampleError | None:
+    def __call__(self, index: int) -> BadSampleError | str:
         try:
             outline = self._split.outline(index)
             if outline is None:
-                self._preparation.read(self._split, index)
-                return None
+                return self._preparation.read(self._split, index).dtype.name
         except BadSampleError as error:
             return error
         if outline not in self._known:
             self._known[outline] = self._misfit(outline)
         misfit = self._known[outline]
         if misfit is None:
-            return None
+            return outline.dtype
         return BadSampleError(self._split.name_of(index), misfit.message, advice=misfit.advice)
 
     def _misfit(self, outline: Outline) -> ShapeError | None:
@@ -184,4 +199,4 @@ def _count(problems: dict[tuple[str, ...], Problem], error: BadSampleError) -> N
 def usable(split: Split, preparation: Preparation) -> Iterator[int]:
     """The samples of a split that can be used, as far as their headers tell."""
     judge = _Judge(split, preparation)
-    return (index for index in range(len(split)) if judge(index) is None)
+    return (index for index in range(len(split)) if isinstance(judge(index), str))

@@ -61,7 +61,9 @@ def labels_of(
     files: Iterable[str],
     samples: Sequence[str],
     reading: Reading,
+    *,
     uid_of: Mapping[str, str] | None = None,
+    unread: Sequence[str] = (),
 ) -> FoundLabels | None:
     """What the table that the provider names, or those that lie in the folder, say of its samples.
 
@@ -71,6 +73,7 @@ def labels_of(
         samples: those that are images.
         reading: what the provider said.
         uid_of: the SOPInstanceUID of DICOM files by their paths.
+        unread: files that are images, too, of kinds that cannot be read.
 
     Raises:
         SourceError: with all that does not fit, if something does not.
@@ -88,24 +91,28 @@ def labels_of(
             )
         return FoundLabels({}, False, (), (), tuple(remarks)) if remarks else None
     rows: dict[str, Row] = {}
-    wrong: list[str] = []
+    wrong: list[SourceError] = []
     giving: list[str] = []
+    others = _governed(tables, unread)
     for base, governed in _governed(tables, samples).items():
-        matching = RowMatching(folder, base, tables[base], governed, uid_of=uid_of or {}, reading=reading)
+        matching = RowMatching(
+            folder, base, tables[base], governed, uid_of=uid_of or {}, reading=reading, unread=others[base]
+        )
         rows.update(matching.rows)
         if matching.gives_labels:
             giving.append(tables[base].label)
             prefix = f"{tables[base].label}: " if len(tables) > 1 else ""
-            wrong += [f"{prefix}{line}" for line in matching.mistakes()]
+            wrong += [
+                SourceError(f"{prefix}{found.message}", advice=found.advice)
+                for found in matching.mistakes()
+            ]
         elif reading.labels:
             remarks += [
-                f"{tables[base].label} does not fit its images: {line}" for line in matching.mistakes()
+                f"{tables[base].label} does not fit its images: {found}" for found in matching.mistakes()
             ]
     if wrong:
         what = f"{giving[0]} does" if len(giving) == 1 else f"the tables of labels ({listed(giving)}) do"
-        raise ProblemsError(
-            f"{what} not fit the images of {folder.label}", [SourceError(line) for line in wrong]
-        )
+        raise ProblemsError(f"{what} not fit the images of {folder.label}", wrong)
     has_labels = any(row.label is not None for row in rows.values())
     column = reading.label_column or LABEL
     digests = tuple(

@@ -5,9 +5,8 @@ change it. What was done is recorded, so that the developer can do the same to i
 """
 
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,14 +28,6 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 RESIZES: tuple[Resize, ...] = get_args(Resize)
 CHANNELS_OF = {"L": 1, "RGB": 3}
 IMAGE_CHANNELS = (1, 2, 3, 4)  # grey or colour, each with or without transparency
-
-
-class PlainSamples(NamedTuple):
-    """Plain data, (n, *input_shape); which of the samples asked for it is; the number types they had."""
-
-    plain: Array
-    places: list[int]
-    source_dtypes: set[str]
 
 
 @dataclass(frozen=True)
@@ -61,6 +52,8 @@ class Preparation:
     normalisation: Normalisation | None = None
     mode: str | None = None
     resize: str | None = None
+
+    takes_samples: ClassVar[bool] = True  # by their own numbers; views of samples have others
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "input_shape", check_shape(self.input_shape))
@@ -91,35 +84,6 @@ class Preparation:
             return self.shape(split.read(index))
         except ShapeError as error:
             raise BadSampleError(split.name_of(index), error.message, advice=error.advice) from None
-
-    def read_many(
-        self, split: Split, indices: Sequence[int], *, skip_bad: bool, workers: Executor | None = None
-    ) -> "PlainSamples":
-        """Plain data of some samples of a split, by several threads where there are some.
-
-        Raises:
-            BadSampleError: at the first sample that cannot be used, unless they are skipped.
-        """
-
-        def read(index: int) -> npt.NDArray[Any] | None:
-            try:
-                return self.read(split, index)
-            except BadSampleError:
-                if skip_bad:
-                    return None
-                raise
-
-        found = list(map(read, indices) if workers is None else workers.map(read, indices))
-        usable = [(place, shaped) for place, shaped in enumerate(found) if shaped is not None]
-        dtypes = {shaped.dtype for _, shaped in usable}
-        plain = np.empty((len(usable), *self.input_shape), np.float32)
-        if len(dtypes) == 1:
-            stacked = np.empty(plain.shape, dtypes.copy().pop())  # in row-major order
-            plain = plain_data(np.stack([shaped for _, shaped in usable], out=stacked), self.normalisation)
-        else:
-            for row, (_, shaped) in enumerate(usable):
-                plain[row] = plain_data(shaped[np.newaxis], self.normalisation)[0]
-        return PlainSamples(plain, [place for place, _ in usable], {dtype.name for dtype in dtypes})
 
     def samples(
         self, source: Source, count: int, *, skip_bad: bool = False, progress: Progress = no_progress
@@ -176,6 +140,17 @@ class Preparation:
             raise self._misfit(values.shape, values.dtype, is_image=axes != "any")
         return self._usable(values)
 
+    def view_of(self, values: npt.NDArray[Any], axes: str) -> npt.NDArray[Any] | None:
+        """Samples of an array, (n, ...), all in the layer's input shape, as `shape` makes each of them.
+
+        None where that takes more than another order of axes, or each one's pixels have to be looked at.
+        """
+        if values.dtype.kind != "u":
+            return None
+        if values.shape[1:] != self.input_shape or axes not in ("any", "hw"):
+            values = values if axes == "any" else self._channels_first(values, axes)
+        return values if values.shape[1:] == self.input_shape else None
+
     def check(self, outline: Outline) -> None:
         """Refuse a sample that `shape` would refuse, as far as its outline tells.
 
@@ -217,11 +192,12 @@ class Preparation:
         return whole.astype(dtype)
 
     def _channels_first(self, values: npt.NDArray[Any], axes: str) -> npt.NDArray[Any]:
+        """The same view of one sample, or of each of several."""
         if axes == "hw":
-            return values[np.newaxis]
+            return values[..., np.newaxis, :, :]
         if axes == "either":  # an array such as 3x4x4: the layer knows how many channels there are
-            axes = "chw" if values.shape[0] == self.input_shape[0] else "hwc"
-        return values if axes == "chw" else values.transpose(2, 0, 1)
+            axes = "chw" if values.shape[-3] == self.input_shape[0] else "hwc"
+        return values if axes == "chw" else values.transpose(*range(values.ndim - 3), -1, -3, -2)
 
     def _convert(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         self._check_convertible(values.shape, values.dtype)

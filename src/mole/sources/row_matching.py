@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from mole.errors import SourceError
 from mole.foreign_text import listed, shown
 from mole.sources.label_tables import LABEL, LabelTable
 from mole.sources.reading import Reading
@@ -33,11 +34,14 @@ class RowMatching:
         *,
         uid_of: Mapping[str, str],
         reading: Reading,
+        unread: Sequence[str] = (),
     ) -> None:
         self._table, self._paths, self._folder = table, paths, folder
         self._prefixes = (f"{base}/", f"{folder.label.rstrip('/')}/")
         self._inside = {path: path.removeprefix(f"{base}/") for path in paths}
         self._index = _index(self._inside, uid_of)
+        self._unread = _index({path: path.removeprefix(f"{base}/") for path in unread}, {})
+        self._of_other_kinds: list[str] = []
         self._wrong: dict[str, list[object]] = defaultdict(list)
         self.rows: dict[str, Row] = {}
         wanted = reading.label_column or LABEL
@@ -51,16 +55,30 @@ class RowMatching:
         """Whether labels are wanted of the table, and it has them, or was asked for them."""
         return self._column is not None or self._missing is not None
 
-    def mistakes(self) -> list[str]:
-        """A line for each kind of mistake, with how many there are and a few of them."""
-        lines = []
+    def mistakes(self) -> list[SourceError]:
+        """A line for each kind of mistake, with how many there are and a few of them.
+
+        A row about an image of a kind that cannot be read is none by itself: what judges images says so.
+        """
+        found = []
         if self._missing is not None:
-            columns = listed(self._table.columns) or "nothing but names"
-            lines.append(f"no column '{shown(self._missing)}': it has {columns}")
-        lines += [
-            f"{what} ({len(found)}): {listed(found, EXAMPLES)}" for what, found in self._wrong.items()
+            columns = listed(self._table.columns)
+            found.append(
+                SourceError(
+                    f"no column '{shown(self._missing)}' (it has {columns or 'nothing but names'})",
+                    advice={"label_column": None} if columns else None,
+                )
+            )
+        found += [
+            SourceError(f"{what} ({len(names)}): {listed(names, EXAMPLES)}")
+            for what, names in self._wrong.items()
         ]
-        return lines
+        if found and (others := self._of_other_kinds):
+            few = listed(others, EXAMPLES)
+            found.append(
+                SourceError(f"of a kind that cannot be read ({len(others)}): {few}: convert to PNG")
+            )
+        return found
 
     def _match(self) -> None:
         columns = self._table.columns
@@ -69,7 +87,10 @@ class RowMatching:
             lines = [f"line {number}" for number in self._table.ragged]
             self._wrong["more or fewer cells than the first line has"] += lines
         for number, name in enumerate(self._table.names):
-            found = self._find(name)
+            found = _found(name, self._index, self._prefixes)
+            if not found and _found(name, self._unread, self._prefixes):
+                self._of_other_kinds.append(name)
+                continue
             if len(found) != 1:
                 what = "in the table, but not in the folder" if not found else "several files of that name"
                 self._wrong[what].append(name or f"row {number + 1}, which names no file")
@@ -94,14 +115,15 @@ class RowMatching:
             self._wrong["a label that is neither text nor a whole number"].append(name)
         return None
 
-    def _find(self, name: str) -> Sequence[str]:
-        """The files that a name fits."""
-        plain = unicodedata.normalize("NFC", name)
-        for spelling in (plain, plain.replace("\\", "/").removeprefix("./")):
-            for prefix in ("", *self._prefixes):
-                if found := self._index.get(spelling.removeprefix(prefix)):
-                    return found
-        return ()
+
+def _found(name: str, index: Mapping[str, Sequence[str]], prefixes: Sequence[str]) -> Sequence[str]:
+    """The files that a name fits."""
+    plain = unicodedata.normalize("NFC", name)
+    for spelling in (plain, plain.replace("\\", "/").removeprefix("./")):
+        for prefix in ("", *prefixes):
+            if found := index.get(spelling.removeprefix(prefix)):
+                return found
+    return ()
 
 
 def _index(inside: Mapping[str, str], uid_of: Mapping[str, str]) -> dict[str, list[str]]:

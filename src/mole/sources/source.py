@@ -198,6 +198,12 @@ class ArraySplit:
         return f"sample {index} of {self.label}"
 
 
+def as_array(split: Split) -> ArraySplit | None:
+    """The array whose rows are the samples of a split; None where there is no such array."""
+    split = split.split if isinstance(split, _Unlabelled) else split
+    return split if isinstance(split, ArraySplit) else None
+
+
 def guess_axes(shape: tuple[int, ...]) -> str:
     """What the axes of one sample are, by their lengths.
 

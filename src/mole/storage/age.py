@@ -2,18 +2,21 @@
 
 import base64
 import binascii
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyrage
 
-from mole.errors import KeyFileError, ParameterError
+from mole.errors import KeyFileError, MoleWarning, ParameterError
+from mole.storage.age_keys import parse_identities, parse_recipient
 from mole.storage.atomic import reason_of
 
 ARMOUR_START = b"-----BEGIN AGE ENCRYPTED FILE-----"
 BINARY_START = b"age-encryption.org/"
 HEADER_BYTES = 4096
-OPENSSH = b"openssh-key-v1\0"  # the name of a cipher follows
+LEAST_WORK = 16  # scrypt's work factor as a power of two: half a second and 64 MB for each guess
+ATTEMPTS = 5
 
 
 def encrypt(content: bytes, *, passphrase: str | None, recipients: Sequence[str], armoured: bool) -> bytes:
@@ -27,7 +30,29 @@ def encrypt(content: bytes, *, passphrase: str | None, recipients: Sequence[str]
         return bytes(pyrage.encrypt(content, parsed, armored=armoured))
     if not passphrase or not isinstance(passphrase, str):
         raise ParameterError("a key is never stored in clear: give a passphrase or age recipients")
-    return bytes(pyrage.passphrase.encrypt(content, passphrase, armored=armoured))
+    return _encrypt_with_work(content, passphrase, armoured=armoured)
+
+
+def _encrypt_with_work(content: bytes, passphrase: str, *, armoured: bool) -> bytes:
+    """Content encrypted so that every guess at its passphrase costs enough.
+
+    pyrage takes the time of a trial to choose how much work that is, and so chooses less on a machine that
+    is busy just then.
+    """
+    best, most = b"", -1
+    for _ in range(ATTEMPTS):
+        encrypted = bytes(pyrage.passphrase.encrypt(content, passphrase, armored=armoured))
+        if (work := work_factor(encrypted)) > most:
+            best, most = encrypted, work
+        if most >= LEAST_WORK:
+            return best
+    warnings.warn(
+        f"this machine is so busy that guessing the passphrase was made {2 ** (LEAST_WORK - most)} times "
+        "easier than it should be: write it again later, or choose a longer passphrase",
+        MoleWarning,
+        stacklevel=3,
+    )
+    return best
 
 
 def decrypt(
@@ -85,62 +110,29 @@ def stanza_kinds(content: bytes) -> set[str]:
     >>> stanza_kinds(b"not an age file")
     set()
     """
+    return {stanza[0].decode("ascii", "replace") for stanza in _stanzas(content)}
+
+
+def work_factor(content: bytes) -> int:
+    r"""How much work a guess at an age file's passphrase is, as a power of two; 0 where it has none.
+
+    >>> work_factor(b"age-encryption.org/v1\n-> scrypt c2FsdA 18\nYm9keQ\n--- bWFj\n")
+    18
+    """
+    found = [stanza for stanza in _stanzas(content) if stanza[0] == b"scrypt" and len(stanza) == 3]
+    return int(found[0][2]) if found and found[0][2].isdigit() else 0
+
+
+def _stanzas(content: bytes) -> list[list[bytes]]:
+    """The first line of each part of an age file's header, in words: its kind and what that takes."""
     header = content[:HEADER_BYTES]
     if header.lstrip().startswith(ARMOUR_START):
         body = b"".join(header.lstrip().splitlines()[1:]).split(b"-----END")[0]
         try:
             header = base64.b64decode(body[: len(body) // 4 * 4])
         except (binascii.Error, ValueError):
-            return set()
+            return []
     if not header.startswith(BINARY_START):
-        return set()
+        return []
     lines = header.split(b"\n---")[0].split(b"\n")
-    kinds = (line.split(b" ")[1] for line in lines if line.startswith(b"-> ") and line.count(b" ") > 1)
-    return {kind.decode("ascii", "replace") for kind in kinds}
-
-
-def parse_recipient(text: str) -> "pyrage.x25519.Recipient | pyrage.ssh.Recipient":
-    """A recipient from its text: age1..., or an ssh-ed25519 public key."""
-    # A bad recipient is never shown: it may be an identity or a passphrase in the wrong place.
-    text = str(text).strip()
-    try:
-        parser = pyrage.ssh.Recipient if text.startswith("ssh-") else pyrage.x25519.Recipient
-        return parser.from_str(text)
-    except pyrage.RecipientError:
-        raise ParameterError(
-            "a recipient is not one of age's: expected age1... or an ssh-ed25519 public key"
-        ) from None
-
-
-def parse_identities(text: str) -> list["pyrage.x25519.Identity | pyrage.ssh.Identity"]:
-    """The identities in the text of an age identity file or an SSH private key."""
-    text = str(text)
-    try:
-        if "PRIVATE KEY-----" in text:
-            return [pyrage.ssh.Identity.from_buffer(text.encode())]
-        lines = (line.strip() for line in text.splitlines())
-        return [
-            pyrage.x25519.Identity.from_str(line) for line in lines if line and not line.startswith("#")
-        ]
-    except pyrage.IdentityError:
-        if _is_encrypted_ssh_key(text):
-            raise ParameterError(
-                "an SSH key with a passphrase cannot be used as an identity: use a copy without one "
-                "(ssh-keygen -p changes it), or an age identity (age-keygen makes one)"
-            ) from None
-        raise ParameterError(
-            "an identity cannot be read: expected the text of an age identity file (AGE-SECRET-KEY-1...) "
-            "or of an SSH private key, not its path"
-        ) from None
-
-
-def _is_encrypted_ssh_key(text: str) -> bool:
-    """Whether the text of an SSH private key says that a passphrase protects it."""
-    if "ENCRYPTED" in text:  # as PEM files say it
-        return True
-    body = "".join(line for line in text.splitlines() if not line.startswith("-----"))
-    try:
-        content = base64.b64decode(body)
-    except (binascii.Error, ValueError):
-        return False
-    return content.startswith(OPENSSH) and not content.startswith(OPENSSH + b"\0\0\0\4none")
+    return [line.split(b" ")[1:] for line in lines if line.startswith(b"-> ") and line.count(b" ") > 1]

@@ -11,31 +11,27 @@ opens the file. The same content gives the same bytes: the header's entries are 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError
-from safetensors.numpy import load as load_bytes
-from safetensors.numpy import load_file
 
 from mole.errors import LayerFileError
 from mole.storage.atomic import new_file, reason_of
+from mole.storage.mapped import METADATA, NUMBER_TYPES, FileMapping, content_of, tensors_in
 from mole.storage.regular import open_regular
 from mole.storage.stores import StoredFile
-from mole.storage.typed_json import FormatError, parse_json
+from mole.storage.typed_json import Fields, FormatError, parse_json
 
 Array = npt.NDArray[Any]
 MAX_HEADER_BYTES = 1 << 20
-METADATA = "__metadata__"
 BLANK = "0" * 64
-# Number types by NumPy's kind and bits, in the order in which the package `safetensors` lays tensors out.
-NUMBERS = {
-    **{kind: kind for kind in ["U64", "I64", "F64", "F32", "U32", "I32", "F16", "U16", "I16", "I8", "U8"]},
-    "B8": "BOOL",
-}
+HASHED_AT_ONCE = 1 << 20
+NUMBERS = {np.dtype(number): name for name, number in NUMBER_TYPES.items()}
+
+WEIGHTS = (".pt", ".pth")
 
 _DIGEST = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
@@ -77,15 +73,14 @@ def _serialised(
 
     The package `safetensors` writes such files only to a name of its own choice, on a disk.
     """
-    described: dict[str, Any] = {"__metadata__": dict(metadata)}
+    described: dict[str, Any] = {METADATA: dict(metadata)}
     data, end = [], 0
-    kinds = {name: f"{tensor.dtype.kind.upper()}{8 * tensor.itemsize}" for name, tensor in tensors.items()}
-    unknown = [name for name, kind in kinds.items() if kind not in NUMBERS]
+    unknown = [tensor.dtype for tensor in tensors.values() if tensor.dtype not in NUMBERS]
     if unknown:
-        raise OSError(f"numbers of type {tensors[unknown[0]].dtype} have no place in it")
-    for name in sorted(tensors, key=lambda name: ([*NUMBERS].index(kinds[name]), name)):
+        raise OSError(f"numbers of type {unknown[0]} have no place in it")
+    for name in sorted(tensors, key=lambda name: ([*NUMBERS].index(tensors[name].dtype), name)):
         start, end = end, end + tensors[name].nbytes
-        shape, kind = tensors[name].shape, NUMBERS[kinds[name]]
+        shape, kind = tensors[name].shape, NUMBERS[tensors[name].dtype]
         described[name] = {"dtype": kind, "shape": shape, "data_offsets": [start, end]}
         data.append(tensors[name].reshape(-1).view(np.uint8).data)
     text = json.dumps(described, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
@@ -97,31 +92,31 @@ def read_metadata(path: Path | StoredFile) -> dict[str, str]:
     """The metadata of a safetensors file, unchecked: {} where it has none."""
     try:
         with _opened(path) as file:
-            header = parse_json(_header(file.read(8 + MAX_HEADER_BYTES), path)[8:])
+            return _metadata(parse_json(_header(file.read(8 + MAX_HEADER_BYTES), path)[8:]))
     except OSError as error:
         raise LayerFileError(f"{path} cannot be read: {reason_of(error)}") from None
-    except FormatError:
-        raise _damaged(path) from None
-    if METADATA not in header.names():
-        return {}
-    try:
-        entries = header.object(METADATA)
-        return {name: entries.text(name) for name in sorted(entries.names())}
     except FormatError:
         raise _damaged(path) from None
 
 
 def load_checked(path: Path | StoredFile) -> tuple[dict[str, Array], dict[str, str]]:
-    """Tensors and metadata of a checked file, or an error if a single bit of it changed."""
-    metadata = read_metadata(path)
+    """Tensors and metadata of a checked file, or an error if a single bit of it changed.
+
+    A large file on a disk is mapped: its tensors cannot be written to (`mole.storage.mapped.own_copy`).
+    """
     try:
-        _, digest = _digest(path)
-        if metadata.pop("sha256", None) != digest:
+        with _opened(path) as file:
+            content = content_of(file, on_disk=isinstance(path, Path))
+        start = _header(bytes(content[: 8 + MAX_HEADER_BYTES]), path)
+        header = parse_json(start[8:])
+        metadata = _metadata(header)
+        found = blanked_digest(_DIGEST, start, _pieces(content, len(start)))
+        if found is None or metadata.pop("sha256", None) != found[1]:
             raise _damaged(path)
-        return _tensors(path), metadata
+        return tensors_in(content, header, len(start)), metadata
     except OSError as error:
         raise LayerFileError(f"{path} cannot be read: {reason_of(error)}") from None
-    except (SafetensorError, KeyError, ValueError):
+    except FormatError:
         raise _damaged(path) from None
 
 
@@ -146,21 +141,16 @@ def blanked_digest(
     return position, digest.hexdigest()
 
 
-def _tensors(path: Path | StoredFile) -> dict[str, Array]:
-    if isinstance(path, Path):
-        return load_file(path)
-    with path.open("rb") as file:
-        return load_bytes(file.read())
+def _metadata(header: Fields) -> dict[str, str]:
+    if METADATA not in header.names():
+        return {}
+    entries = header.object(METADATA)
+    return {name: entries.text(name) for name in sorted(entries.names())}
 
 
-def _digest(path: Path | StoredFile) -> tuple[int, str]:
-    with _opened(path) as file:
-        header = _header(file.read(8 + MAX_HEADER_BYTES), path)
-        file.seek(len(header))
-        found = blanked_digest(_DIGEST, header, iter(lambda: file.read(1 << 20), b""))
-    if found is None:
-        raise _damaged(path)
-    return found
+def _pieces(content: FileMapping | bytearray, start: int) -> Iterator[memoryview]:
+    whole = memoryview(content)
+    return (whole[at : at + HASHED_AT_ONCE] for at in range(start, len(content), HASHED_AT_ONCE))
 
 
 def _opened(path: Path | StoredFile) -> IO[bytes]:
@@ -173,6 +163,11 @@ def _header(start: bytes, path: Path | StoredFile) -> bytes:
     if not 2 <= length <= MAX_HEADER_BYTES or len(start) < 8 + length:
         if start.startswith((b"age-encryption.org/", b"-----BEGIN AGE")):
             raise LayerFileError(f"{path} is a key, and a layer is needed here")
+        if str(path).endswith(WEIGHTS):
+            raise LayerFileError(
+                f"{path} is a file of PyTorch's weights, and a layer is needed here: its owner exports the "
+                "first layer with mole export-layer"
+            )
         raise LayerFileError(f"{path} is not a layer file, or it is cut off: get an undamaged copy")
     return start[: 8 + length]
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mole.errors import ParameterError
-from mole.storage.age import parse_identities, parse_recipient, read_limited
+from mole.storage.age import read_limited
+from mole.storage.age_keys import parse_identities, parse_recipient
 
 Identity = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """An identity file, or the text of one, or several of them."""
@@ -25,15 +26,19 @@ def identity_texts(identity: Identity | None) -> tuple[str, ...]:
 
     Raises:
         KeyFileError: if a file cannot be read.
-        ParameterError: if a text is not an identity.
+        ParameterError: if a text, or a file that it names, is not an identity.
     """
     if identity is None:
         return ()
     given = [identity] if isinstance(identity, str | os.PathLike) else identity
-    texts = tuple(_text(one) for one in given)
-    for text in texts:
-        parse_identities(text)
-    return texts
+    texts = []
+    for one in given:
+        texts.append(text := _text(one))
+        try:
+            parse_identities(text)
+        except ParameterError as error:
+            raise (error if text is one else ParameterError(f"{one}: {error.message}")) from None
+    return tuple(texts)
 
 
 def recipient_texts(recipients: Sequence[str]) -> tuple[str, ...]:
@@ -44,10 +49,9 @@ def recipient_texts(recipients: Sequence[str]) -> tuple[str, ...]:
     """
     if isinstance(recipients, str):
         raise ParameterError("recipients are a list: put the recipient in brackets")
-    texts = sorted({" ".join(str(text).split()[:2]) for text in recipients})
-    for text in texts:
+    for text in recipients:
         parse_recipient(text)
-    return tuple(texts)
+    return tuple(sorted({" ".join(str(text).split()[:2]) for text in recipients}))
 
 
 def x25519_secrets(texts: Sequence[str]) -> list[bytes]:

@@ -19,7 +19,7 @@ from typing import IO
 import pyrage
 
 from mole.errors import DeliveryError
-from mole.storage.age import parse_identities, parse_recipient
+from mole.storage.age_keys import parse_identities, parse_recipient
 from mole.storage.age_stream import Header, PieceReader, damaged, encrypt_stream
 from mole.storage.atomic import reason_of
 from mole.storage.identities import x25519_secrets

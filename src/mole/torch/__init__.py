@@ -24,7 +24,8 @@ except ModuleNotFoundError as error:
 from mole.torch.attach import attach
 from mole.torch.export import export_first_layer
 from mole.torch.find import FoundLayer, find_first_layer
-from mole.torch.module import AugmentedModule, check_key
+from mole.torch.key_check import check_key
+from mole.torch.module import AugmentedModule
 from mole.torch.trace import Operation
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from mole.torch.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
     from mole.torch.dataset import MorphedDataset, ShardSampler
     from mole.torch.evaluation import evaluate, predict
+    from mole.torch.feature_augment import FeatureAugment, augment_features
+    from mole.torch.mixing import Mixed, mixup
     from mole.torch.models import build_model
     from mole.torch.pretrained import load_pretrained, save_pretrained
     from mole.torch.resume import ResumeFile
@@ -46,13 +49,16 @@ __all__ = [
     "CheckpointFacts",
     "Epoch",
     "Evaluation",
+    "FeatureAugment",
     "FoundLayer",
+    "Mixed",
     "MorphedDataset",
     "Operation",
     "ResumeFile",
     "Score",
     "ShardSampler",
     "attach",
+    "augment_features",
     "build_model",
     "check_key",
     "evaluate",
@@ -61,6 +67,7 @@ __all__ = [
     "find_first_layer",
     "load_checkpoint",
     "load_pretrained",
+    "mixup",
     "predict",
     "predict_on",
     "save_checkpoint",
@@ -74,15 +81,19 @@ _HOMES = {
     "CheckpointFacts": "mole.exchange.checkpoint_files",
     "Epoch": "mole.torch.trainer",
     "Evaluation": "mole.torch.scores",
+    "FeatureAugment": "mole.torch.feature_augment",
+    "Mixed": "mole.torch.mixing",
     "MorphedDataset": "mole.torch.dataset",
     "ResumeFile": "mole.torch.resume",
     "Score": "mole.torch.scores",
     "ShardSampler": "mole.torch.dataset",
+    "augment_features": "mole.torch.feature_augment",
     "build_model": "mole.torch.models",
     "evaluate": "mole.torch.evaluation",
     "evaluate_on": "mole.torch.answering",
     "load_checkpoint": "mole.torch.checkpoint",
     "load_pretrained": "mole.torch.pretrained",
+    "mixup": "mole.torch.mixing",
     "predict": "mole.torch.evaluation",
     "predict_on": "mole.torch.answering",
     "save_checkpoint": "mole.torch.checkpoint",

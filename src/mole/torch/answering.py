@@ -12,7 +12,7 @@ from mole.exchange.checkpoint_files import CheckpointFacts
 from mole.exchange.delivery import Delivery
 from mole.exchange.shards import LABEL
 from mole.exchange.split_roles import only_split, split_to_score
-from mole.foreign_text import listed
+from mole.foreign_text import listed, shown
 from mole.progress import Progress, no_progress
 from mole.storage.atomic import new_file, reason_of
 from mole.storage.identities import Identity
@@ -47,6 +47,9 @@ def evaluate_on(
         identity: what opens a sealed delivery: see `Delivery.open`.
         progress: called with the rows done and the rows to do.
 
+    Warns:
+        MoleWarning: if the network was trained on the rows that it is scored on.
+
     Raises:
         ParameterError: if there are several splits to choose from, the data has no labels, another key or
             other classes.
@@ -61,6 +64,16 @@ def evaluate_on(
         raise ParameterError(
             f"{checkpoint} tells {listed(facts.class_names or ())} apart and {opened.label} has "
             f"{listed(dataset.classes or ())}, with other numbers: give a network that was trained on these"
+        )
+    if (facts.training or {}).get("delivery") == opened.manifest.delivery_id and (
+        dataset.split == opened.main_split
+    ):
+        warnings.warn(
+            f"{checkpoint} was trained on these very rows, split '{shown(dataset.split)}' of {opened.label}"
+            ": this says how well it remembers them, not how well it does on others; ask the provider for "
+            "a delivery with a split called test",
+            MoleWarning,
+            stacklevel=2,
         )
     return evaluate(model, dataset, batch_size=batch_size, device=device, progress=progress)
 

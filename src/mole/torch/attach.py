@@ -7,9 +7,11 @@ from torch import nn
 from mole.errors import MoleError, ParameterError, UnsupportedLayerError
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.geometry import LayerGeometry
+from mole.scheme.shapes import Shape, shape_text
+from mole.scheme.tile_kernel import TileKernel
 from mole.torch.export import describe
 from mole.torch.find import FoundLayer, find_first_layer, layer_in_use
-from mole.torch.module import AugmentedModule
+from mole.torch.module import AugmentedModule, augmented_part
 from mole.torch.running import unwrapped
 from mole.torch.tiles_module import TilesModule
 
@@ -40,7 +42,7 @@ def attach(model: nn.Module, augmented: AugmentedLayer, *, in_state_dict: bool =
     if not isinstance(augmented, AugmentedLayer):
         raise ParameterError(f"a {type(augmented).__name__} cannot be attached: give an augmented layer")
     _refuse_distributed(model)
-    found = find_first_layer(model, augmented.input_shape)
+    found = find_first_layer(model, _shape_now(model, augmented))
     if isinstance(found.module, AugmentedModule):
         geometry = found.module.geometry
     else:
@@ -48,7 +50,7 @@ def attach(model: nn.Module, augmented: AugmentedLayer, *, in_state_dict: bool =
     reasons = _mismatches(found, geometry, augmented)
     if reasons:
         raise UnsupportedLayerError(f"the augmented layer does not fit layer '{found.name}'", reasons)
-    kind = TilesModule if augmented.layout == "tiles" else AugmentedModule
+    kind = TilesModule if isinstance(augmented.linear, TileKernel) else AugmentedModule
     module = kind(
         augmented, added_padding=found.padding, hyper_parameters=_hyper_parameters(found.module)
     ).to(device=found.batch.device, dtype=found.batch.dtype)
@@ -61,6 +63,14 @@ def attach(model: nn.Module, augmented: AugmentedLayer, *, in_state_dict: bool =
         _replace(model, module, found.module)
         raise
     return module
+
+
+def _shape_now(model: nn.Module, augmented: AugmentedLayer) -> Shape:
+    """What the model takes before the layer is attached: filled tiles, where one in its place does."""
+    part = augmented_part(model)
+    if part is None or part.module.plain_shape == augmented.plain_shape:
+        return augmented.network_shape if part is None else augmented.input_shape
+    return part.module.input_shape
 
 
 def _refuse_distributed(model: nn.Module) -> None:
@@ -101,7 +111,7 @@ def _mismatches(found: FoundLayer, geometry: LayerGeometry | None, augmented: Au
 def _that_matters(geometry: LayerGeometry, augmented: AugmentedLayer) -> dict[str, Any]:
     """A geometry without what changes no feature: zeros that no window reaches, an unused stride."""
     outputs, axes = augmented.output_shape[1:], len(geometry.kernel)
-    inputs = augmented.input_shape[len(augmented.input_shape) - axes :]
+    inputs = augmented.network_shape[len(augmented.network_shape) - axes :]
     numbers: dict[str, Any] = {"kernel": geometry.kernel, "stride": (), "dilation": (), "padding": ()}
     for axis, (side, positions) in enumerate(zip(inputs, outputs, strict=True)):
         kernel, before = geometry.kernel[axis], geometry.padding[axis][0]
@@ -132,7 +142,20 @@ def _replace(model: nn.Module, old: nn.Module, new: nn.Module) -> None:
 
 
 def _check_in_use(model: nn.Module, module: AugmentedModule) -> None:
-    found = layer_in_use(model, module.input_shape)
+    try:
+        found = layer_in_use(model, module.input_shape)
+    except UnsupportedLayerError as error:
+        if module.plain_shape is None:
+            raise
+        plain, whole = (shape_text(shape) for shape in (module.plain_shape, module.input_shape))
+        reason = (
+            f"zeros make {whole} of {plain} samples to fill tiles, and the model has to take that: ask the "
+            f"provider for tiles whose side divides those of {plain}"
+        )
+        name = type(model).__name__
+        raise UnsupportedLayerError(
+            f"the augmented layer does not fit {name}", [*error.reasons, reason]
+        ) from None
     if found.module is not module:
         raise UnsupportedLayerError(
             f"layer '{found.name}' cannot be replaced",

@@ -10,7 +10,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from mole.errors import FileError, MoleError, ParameterError
@@ -20,7 +19,7 @@ from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.shapes import Array, check_shape
 from mole.storage.checked import save_checked
 from mole.torch.attach import attach
-from mole.torch.models import build_model, fill
+from mole.torch.models import as_tensors, build_model, fill
 from mole.torch.module import AugmentedPart, augmented_part
 from mole.torch.networks import NETWORKS, build_network
 from mole.torch.running import uncompiled
@@ -46,7 +45,8 @@ def save_checkpoint(path: str | PathLike[str], model: nn.Module, facts: Checkpoi
     facts = replace(facts, key_fingerprint=None if part is None else part.module.key_fingerprint)
     tensors = model.state_dict()
     if part is not None:  # the whole layer, also where other checkpoints leave it out
-        tensors[f"{part.name}.weight"] = part.module.weight
+        large = {"weight": part.module.weight, "mixing": part.module.mixing}
+        tensors |= {f"{part.name}.{name}": one for name, one in large.items() if one is not None}
     state = {name: _numpy(name, tensor) for name, tensor in tensors.items()}
     metadata = checkpoint_metadata(facts, None if part is None else _description(part))
     save_checked(Path(path), state, metadata)
@@ -72,12 +72,15 @@ def load_checkpoint(
     path = Path(path)
     state, facts, augmented = read_checkpoint(path)
     model = _built_in(facts, path) if network is None else _given(network, facts)
+    own: dict[str, Tensor] = {}
     if augmented is not None:
         try:
-            attach(model, _layer(state, facts, augmented))
+            module = attach(model, _layer(state, facts, augmented))
         except (MoleError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise _unusable(path, error) from None
-    fill(model, {name: torch.from_numpy(array) for name, array in state.items()}, str(path))
+        own = {f"{augmented['name']}.{name}": tensor for name, tensor in module.state_dict().items()}
+        state = {name: array for name, array in state.items() if name not in own}
+    fill(model, {**as_tensors(state), **own}, str(path))
     return Checkpoint(model.eval(), facts)
 
 
@@ -114,23 +117,27 @@ def _description(part: AugmentedPart) -> dict[str, Any]:
         "output_shape": layer.output_shape,
         "kappa": layer.kappa,
         "layout": layer.layout,
+        **({} if layer.mixing is None else {"form": "factored"}),
         **({} if layer.geometry is None else {"geometry": geometry_fields(layer.geometry)}),
+        **({} if layer.plain_shape is None else {"input_shape": layer.input_shape}),
     }
 
 
 def _layer(
     state: Mapping[str, Array], facts: CheckpointFacts, description: Mapping[str, Any]
 ) -> AugmentedLayer:
-    name = description["name"]
+    name, filled = description["name"], description.get("input_shape")
     return AugmentedLayer(
         weight=state[f"{name}.weight"],
+        mixing=state.get(f"{name}.mixing"),
         bias=state.get(f"{name}.bias"),
-        input_shape=facts.input_shape,
+        input_shape=filled or facts.input_shape,
         output_shape=check_shape(description["output_shape"]),
         kappa=int(description["kappa"]),
         layout=description["layout"],
         key_fingerprint=key_of(state[f"{name}.key_id"]),
-        geometry=description["geometry"],
+        geometry=description.get("geometry"),
+        plain_shape=facts.input_shape if filled else None,
     )
 
 

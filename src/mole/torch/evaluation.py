@@ -17,11 +17,13 @@ from mole.exchange.shards import LABEL, ROW_ID
 from mole.progress import Progress, no_progress
 from mole.torch.batches import in_order, samples_and_labels, samples_of
 from mole.torch.dataset import MorphedDataset
-from mole.torch.module import augmented_part, check_key
+from mole.torch.key_check import check_key
+from mole.torch.module import augmented_part
 from mole.torch.running import in_mode, logits_of, move
 from mole.torch.scores import Evaluation, Score
 
 PREDICTION, PROBABILITY, CLASS_NAME = "prediction", "probability", "class_name"
+BATCH_SIZE = 256  # rows at a time
 CLASS_NAMES = b"class_names"  # of the whole table, in its metadata
 
 
@@ -65,7 +67,7 @@ def evaluate(
     model: nn.Module,
     dataset: Dataset[Any],
     *,
-    batch_size: int = 256,
+    batch_size: int = BATCH_SIZE,
     device: str | None = None,
     workers: int = 0,
     progress: Progress = no_progress,
@@ -96,7 +98,7 @@ def loss_and_accuracy(
     model: nn.Module,
     dataset: Dataset[Any],
     *,
-    batch_size: int = 256,
+    batch_size: int = BATCH_SIZE,
     device: str | None = None,
     workers: int = 0,
     progress: Progress = no_progress,
@@ -119,7 +121,7 @@ def predict(
     model: nn.Module,
     dataset: MorphedDataset,
     *,
-    batch_size: int = 256,
+    batch_size: int = BATCH_SIZE,
     device: str | None = None,
     workers: int = 0,
     class_names: Sequence[str] | None = None,

@@ -14,7 +14,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from mole.errors import FileError, ParameterError
-from mole.scheme.shapes import Shape
+from mole.scheme.shapes import Array, Shape
+from mole.storage.mapped import own_copy
 from mole.torch.networks import build_network
 
 SHOWN = 3  # problems at most
@@ -145,6 +146,14 @@ def fill(model: nn.Module, weights: Mapping[str, Tensor], label: str) -> None:
     model.load_state_dict(weights)
 
 
+def as_tensors(arrays: Mapping[str, Array]) -> dict[str, Tensor]:
+    """Arrays of a file as tensors, without a copy; those that are mapped become writable here alone."""
+    return {
+        name: torch.from_numpy(array if array.flags.writeable else own_copy(array))
+        for name, array in arrays.items()
+    }
+
+
 def _load(path: Path) -> Any:
     return torch.load(path, map_location="cpu", weights_only=True)
 
@@ -153,6 +162,12 @@ def _factory(name: str) -> Callable[..., Any]:
     module_name, colon, attribute = name.partition(":")
     if not (module_name and colon and attribute):
         raise ParameterError(f"'{name}' does not name a model: write it as module:function")
+    if module_name.endswith(".py"):
+        written = f"{Path(module_name).stem}:{attribute}"
+        raise ParameterError(
+            f"'{name}' names a file, and a module is needed here: write {written}, without .py, and call "
+            "from the folder where it lies"
+        )
     try:
         importlib.invalidate_caches()
         module = importlib.import_module(module_name)

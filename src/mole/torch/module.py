@@ -3,17 +3,16 @@
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
-from weakref import WeakSet
 
 import torch
 import torch.fx
 from torch import Tensor, nn
-from torch.utils.data import ConcatDataset, Dataset, Subset
 
-from mole.errors import MoleWarning, ParameterError, ShapeError
+from mole.errors import MoleWarning, ShapeError
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.first_layer import Padding
 from mole.scheme.shapes import Array
+from mole.storage.mapped import own_copy
 
 
 class AugmentedModule(nn.Module):
@@ -22,6 +21,9 @@ class AugmentedModule(nn.Module):
     Its weight and bias are buffers, not parameters: they move with `.to()` and are saved in the
     `state_dict`, and no optimizer can change them. Some networks ask their first layer for
     `weight.dtype` or `stride`, so it keeps those names and the hyper-parameters of the layer it replaces.
+
+    A layer in two factors has a buffer `mixing`, too: the weight is then the basis, and what it gives is
+    mixed at every output position (`mole.scheme.factored`).
 
     Its weight is large, and the provider has sent it once already. With `in_state_dict = False` a state
     dict holds an empty tensor in its place, and the fingerprint of the key: it fits every model to which
@@ -33,6 +35,7 @@ class AugmentedModule(nn.Module):
     """
 
     weight: Tensor
+    mixing: Tensor | None
     bias: Tensor | None
     key_id: Tensor
     _sides: list[int]
@@ -64,6 +67,7 @@ class AugmentedModule(nn.Module):
         self.output_shape = augmented.output_shape
         self.kappa, self.layout = augmented.kappa, augmented.layout  # for checkpoints; not used here
         self.geometry = augmented.geometry  # for the next one that is attached in its place
+        self.plain_shape = augmented.plain_shape  # for `layer`, too
         self.normalisation = augmented.normalisation  # for `layer`
         self.in_state_dict = True
         self.added_padding = added_padding
@@ -71,9 +75,9 @@ class AugmentedModule(nn.Module):
         self._zeros_before = [before for before, _ in added_padding]
         padded = zip(augmented.input_shape[-len(added_padding) :], added_padding, strict=False)
         self._padded_sides = [side + sum(pair) for side, pair in padded]
-        self.register_buffer("weight", torch.from_numpy(augmented.weight.copy()))
-        bias = None if augmented.bias is None else torch.from_numpy(augmented.bias.copy())
-        self.register_buffer("bias", bias)
+        for name in ("weight", "mixing", "bias"):
+            numbers = getattr(augmented, name)
+            self.register_buffer(name, None if numbers is None else torch.from_numpy(own_copy(numbers)))
         # A buffer as well, so that a checkpoint carries the fingerprint of its key.
         key_id = list(bytes.fromhex(augmented.key_fingerprint))
         self.register_buffer("key_id", torch.tensor(key_id, dtype=torch.uint8, device="cpu"))
@@ -86,12 +90,13 @@ class AugmentedModule(nn.Module):
     def forward(self, input: Tensor) -> Tensor:  # named as PyTorch's layers name it
         """Features of morphed samples: (b, *input_shape) or (b, elements) to (b, *output_shape)."""
         rows = _rows(input, self._sides, self._padded_sides, self._zeros_before)
-        return _features(rows, self.weight, self.bias, self._feature_sides)
+        return _features(rows, self.weight, self.mixing, self.bias, self._feature_sides)
 
     def layer(self) -> AugmentedLayer:
         """What it was made of: the layer that the provider sent."""
         return AugmentedLayer(
             weight=_numpy(self.weight),
+            mixing=None if self.mixing is None else _numpy(self.mixing),
             bias=None if self.bias is None else _numpy(self.bias),
             input_shape=self.input_shape,
             output_shape=self.output_shape,
@@ -100,12 +105,14 @@ class AugmentedModule(nn.Module):
             key_fingerprint=self.key_fingerprint,
             normalisation=self.normalisation,
             geometry=self.geometry,
+            plain_shape=self.plain_shape,
         )
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)
         if not self.in_state_dict:
             destination[f"{prefix}weight"] = self.weight.new_empty(0)
+            destination.pop(f"{prefix}mixing", None)
 
     def _load_from_state_dict(  # noqa: PLR0917  (PyTorch's own signature)
         self, state_dict: dict[str, Any], prefix: str, metadata: Any, strict: bool,
@@ -116,7 +123,11 @@ class AugmentedModule(nn.Module):
         if isinstance(weight, Tensor) and not weight.numel():
             if isinstance(key_id, Tensor) and not _equal(key_id.to(self.key_id.device), self.key_id):
                 errors.append(f"'{prefix}weight' was left out, and is of another key than this layer")
-            state_dict = {**state_dict, f"{prefix}weight": self.weight}
+            own = {"weight": self.weight, "mixing": self.mixing}
+            state_dict = {
+                **state_dict,
+                **{prefix + name: kept for name, kept in own.items() if kept is not None},
+            }
         super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing, unexpected, errors)
 
     def apply(self, fn: Callable[[nn.Module], None]) -> Self:
@@ -142,7 +153,7 @@ class AugmentedModule(nn.Module):
         )
 
     def _put_back(self, tensors: Mapping[str, Tensor], values: Mapping[str, Tensor]) -> None:
-        for name in ("weight", "bias", "key_id"):
+        for name in ("weight", "mixing", "bias", "key_id"):
             self._parameters.pop(name, None)
             self._buffers[name] = tensors.get(name)
         with torch.no_grad():
@@ -186,9 +197,16 @@ def _rows(morphed: Tensor, sides: list[int], padded_sides: list[int], zeros_befo
 
 
 @torch.fx.wrap
-def _features(rows: Tensor, weight: Tensor, bias: Tensor | None, sides: list[int]) -> Tensor:
+def _features(
+    rows: Tensor, weight: Tensor, mixing: Tensor | None, bias: Tensor | None, sides: list[int]
+) -> Tensor:
     """Features of row vectors: (b, elements) to (b, *sides)."""
-    features = (rows @ weight).reshape([rows.shape[0]] + sides)  # noqa: RUF005  (for TorchScript)
+    features = rows @ weight
+    if mixing is not None:
+        positions, components = mixing.shape[0], mixing.shape[1]
+        by_position = features.reshape(rows.shape[0], positions, components).transpose(0, 1)
+        features = torch.bmm(by_position, mixing).permute(1, 2, 0).contiguous()  # (b, channels, positions)
+    features = features.reshape([rows.shape[0]] + sides)  # noqa: RUF005  (for TorchScript)
     if bias is None:
         return features
     # Under autocast the product is in half precision: the sum stays so, as a convolution's does.
@@ -239,44 +257,3 @@ def augmented_part(model: nn.Module) -> AugmentedPart | None:
         if isinstance(module, AugmentedModule)
     )
     return next(parts, None)
-
-
-_WARNED: WeakSet[nn.Module] = WeakSet()
-_NO_LAYER = (
-    "the data is morphed and the model has no augmented layer, so that it learns next to nothing: attach "
-    "the one that came with the data, mole.torch.attach(model, delivery.layer())"
-)
-
-
-def check_key(model: nn.Module, dataset: Dataset[Any]) -> None:
-    """See that model and data belong together: ask before a training loop of your own.
-
-        check_key(model, MorphedDataset("delivery", "train"))
-
-    A model without an augmented layer is warned of, once for each model: nothing else would tell that it
-    was forgotten. Data that is not morphed fits every model.
-
-    Raises:
-        ParameterError: if the data was morphed with another key than the augmented layer was made with.
-    """
-    part, keys = augmented_part(model), _keys_of(dataset)
-    if part is None:
-        if keys and model not in _WARNED:
-            _WARNED.add(model)
-            warnings.warn(_NO_LAYER, MoleWarning, stacklevel=3)
-        return
-    for data_key in sorted(keys - {part.module.key_fingerprint}):
-        raise ParameterError(
-            f"the data was morphed with key {data_key} and the model's augmented layer was made with "
-            f"{part.module.key_fingerprint}: attach the augmented layer that came with this data"
-        )
-
-
-def _keys_of(dataset: Dataset[Any]) -> set[str]:
-    """The keys that data was morphed with, also that of a part of it, or of several data sets in one."""
-    if isinstance(dataset, ConcatDataset):
-        return set().union(*map(_keys_of, dataset.datasets))
-    if isinstance(dataset, Subset):
-        return _keys_of(dataset.dataset)
-    key = getattr(dataset, "key_fingerprint", None)
-    return set() if key is None else {key}

@@ -12,7 +12,7 @@ from mole.exchange.checkpoint_files import is_checkpoint, read_checkpoint, read_
 from mole.exchange.delivery import Delivery
 from mole.foreign_text import shown
 from mole.torch.attach import attach
-from mole.torch.models import build_model, fill
+from mole.torch.models import as_tensors, build_model, fill
 from mole.torch.module import augmented_part
 from mole.torch.running import in_mode, logits_of
 from mole.torch.splits import no_layer
@@ -34,7 +34,7 @@ def starting_model(
     with torch.random.fork_rng([]):  # nobody else's random numbers change
         torch.manual_seed(seed)
         model = build_model(
-            network, delivery.manifest.input_shape, classes, weights if trained is None else None
+            network, delivery.manifest.network_shape, classes, weights if trained is None else None
         )
     _attach_layer_of(delivery, model)
     if trained is not None:
@@ -49,11 +49,12 @@ def load_trained(model: nn.Module, path: Path) -> None:
     Raises:
         FileError: if the file cannot be read or does not fit; the model is then unchanged.
     """
-    tensors = {name: torch.from_numpy(array) for name, array in read_checkpoint(path).state.items()}
+    tensors = as_tensors(read_checkpoint(path).state)
     part = augmented_part(model)
     if part is not None:
-        layer = part.module.state_dict()
-        tensors |= {f"{part.name}.{name}": tensor for name, tensor in layer.items()}
+        layer = {f"{part.name}.{name}": one for name, one in part.module.state_dict().items()}
+        others = {name: one for name, one in tensors.items() if not name.startswith(f"{part.name}.")}
+        tensors = {**others, **layer}
     fill(model, tensors, str(path))
 
 

@@ -34,12 +34,15 @@ def train_on(
     batch_size: int = 64,
     learning_rate: float = 1e-3,
     weight_decay: float = 0.0,
+    mixup: float = 0.0,
+    cache_features: bool | None = None,
     seed: int = 0,
     device: str | None = None,
     identity: Identity | None = None,
     replace: bool = False,
     progress: Progress = no_progress,
     on_resume: Callable[[int], None] = lambda finished: None,
+    on_cache: Callable[[int], None] = lambda size: None,
     on_epoch: Callable[[Epoch], None] = lambda epoch: None,
     on_score: Callable[[str, Evaluation], None] = lambda split, score: None,
 ) -> tuple[Epoch, ...]:
@@ -64,12 +67,16 @@ def train_on(
         batch_size: rows per step.
         learning_rate: its peak.
         weight_decay: how strongly weights are drawn towards zero.
+        mixup: learn from weighted means of two samples, with weights from Beta(mixup, mixup); 0 for none.
+        cache_features: keep what the augmented layer gives in memory, instead of computing it in every
+            epoch; the result is the same. None does so where it fits into a quarter of the free memory.
         seed: the same seed gives the same network on a CPU.
         device: where to train, such as 'cuda'; None for the CPU.
         identity: what opens a sealed delivery: see `Delivery.open`.
         replace: replace a checkpoint of that name, and start over if the kept state is of another training.
         progress: called with the steps done and the steps to do.
         on_resume: called with the number of finished epochs, if there are any.
+        on_cache: called with the bytes of features that are kept in memory, if they are.
         on_epoch: called after each epoch.
         on_score: called at the end with each split that is scored only then, and its score.
 
@@ -90,6 +97,7 @@ def train_on(
         "delivery": opened.manifest.delivery_id, "network": network, "weights": _digest(weights),
         "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate, "seed": seed,
         "device": device, **({"weight_decay": weight_decay} if weight_decay else {}),
+        **({"mixup": mixup} if mixup else {}),
     }  # fmt: skip
     finished = 0 if replace else finished_epochs(out, training)
     check_output(out, replace=replace or finished > 0)
@@ -101,11 +109,13 @@ def train_on(
     resume_file = ResumeFile(resume_path(out), state, replace=replace)
     history = train(
         model, splits.learning, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate,
-        weight_decay=weight_decay, seed=seed, device=device, finished=finished, validation=splits.watched,
-        resume_file=resume_file, progress=progress, on_resume=on_resume, on_epoch=on_epoch,
+        weight_decay=weight_decay, mixup=mixup, cache_features=cache_features, seed=seed, device=device,
+        finished=finished, validation=splits.watched, resume_file=resume_file, progress=progress,
+        on_resume=on_resume, on_cache=on_cache, on_epoch=on_epoch,
     )  # fmt: skip
     names = splits.learning.classes
-    facts = CheckpointFacts(network, splits.learning.input_shape, splits.classes, names, training=training)
+    shape = opened.manifest.network_shape
+    facts = CheckpointFacts(network, shape, splits.classes, names, training=training)
     save_checkpoint(out, model.cpu(), facts)
     resume_file.remove()
     for other in splits.others:

@@ -65,6 +65,7 @@ class Finding:
     Attributes:
         words: what it did and what it got, in one or two plain sentences.
         images: rebuilt plain images of the first rows, (k, *input_shape).
+        unmorph: what undoes the morphing of any block, (..., q) to (..., q), where that was found.
         up_to: what the images leave open: nothing, brightness and contrast, or a mix of colours.
         maps: pictures that show something of the first rows, (k, how many, *grid).
         channel_order: channel c of the augmented layer is channel channel_order[c] of the first layer.
@@ -80,6 +81,7 @@ class Finding:
 
     words: str
     images: Array | None = None
+    unmorph: Callable[[Array], Array] | None = None
     up_to: UpTo = UpTo.EXACTLY
     maps: Array | None = None
     channel_order: npt.NDArray[np.intp] | None = None
@@ -101,6 +103,8 @@ class Measure(StrEnum):
     NO_DUPLICATES = "no image twice"
     NO_LABELS = "no labels"
     SEALED = "sealed for its receiver"
+    ROWS = "blocks of rows"
+    TILES = "tiles"  # against nothing: they say what can be advised instead
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,17 @@ class OutsiderView:
         labels, public_labels: the classes of both, numbered alike; None where there are none.
         candidates: plain images of which the attacker asks whether they are among the morphed ones.
         elsewhere: morphed samples of another delivery, or of requests, under the same key.
+        further, public_further: where these are crops, others from the same images, as many of each image,
+            image by image; None elsewhere.
+        blocks_of_whole: blocks of a whole sample, where these are crops; None where they are not.
     """
 
     morphed: Array
     kappa: int
     layout: str = "rows"
+    blocks_of_whole: int | None = None
+    further: Array | None = None
+    public_further: Array | None = None
     public: Array | None = None
     labels: Labels | None = None
     public_labels: Labels | None = None
@@ -81,6 +87,11 @@ class OutsiderView:
         return block_size(self.input_shape, self.kappa)
 
     @property
+    def images_for_core(self) -> int:
+        """Known images that have as many blocks as the core has rows, and so determine it."""
+        return -(-self.block // (self.blocks_of_whole or self.kappa))
+
+    @property
     def cut(self) -> Layout:
         """How samples are cut into blocks.
 
@@ -93,6 +104,21 @@ class OutsiderView:
                 "its blocks lie"
             )
         return Layout.of(self.layout, self.input_shape, self.kappa)
+
+    @property
+    def statistical(self) -> "OutsiderView":
+        """The same with all crops, for attacks that compare statistics and rebuild the first rows."""
+        if self.further is None or self.public is None or self.public_further is None:
+            return self
+        return OutsiderView(
+            morphed=np.concatenate([self.morphed, self.further]),
+            public=np.concatenate([self.public, self.public_further]),
+            labels=_repeated(self.labels, len(self.further)),
+            public_labels=_repeated(self.public_labels, len(self.public_further)),
+            kappa=self.kappa,
+            layout=self.layout,
+            blocks_of_whole=self.blocks_of_whole,
+        )
 
     def keeps_lengths(self, at: Sequence[float] = (0.25, 0.5, 0.75)) -> bool:
         """Whether the core seems to keep lengths: these quantiles are about those of public images."""
@@ -112,6 +138,13 @@ class OutsiderView:
     def to_samples(self, blocks: Array) -> Array:
         """Undo `to_blocks`: (n, kappa, q) to (n, *input_shape)."""
         return self.cut.to_rows(blocks).reshape(len(blocks), *self.input_shape)
+
+
+def _repeated(labels: Labels | None, further: int) -> Labels | None:
+    """Labels of samples, and of so many further crops of them."""
+    if labels is None:
+        return None
+    return np.concatenate([labels, np.repeat(labels, further // max(1, len(labels)))])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -16,7 +16,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from mole.errors import ParameterError
-from mole.scheme.layouts import Layout, TilesLayout, tile_sides
+from mole.scheme.filling import tiles_over
+from mole.scheme.layouts import Layout, RowsLayout, ShuffledTilesLayout, TilesLayout, tile_sides
 from mole.scheme.morphing import CORE_KINDS
 from mole.scheme.normals import normals_from
 from mole.scheme.shapes import Shape, block_size, valid_kappas
@@ -92,6 +93,36 @@ class KeyParameters:
     draw: int = 0
     whitening: str | None = None
 
+    @classmethod
+    def of(
+        cls,
+        input_shape: Shape,
+        core: str,
+        *,
+        kappa: int = 1,
+        tile: int | None = None,
+        shuffled: bool = False,
+    ) -> "KeyParameters":
+        """Parameters for samples of a shape, in blocks of rows or in tiles, which zeros may have to fill.
+
+        Raises:
+            ParameterError: if no core can have them.
+        """
+        layout: Layout
+        if tile is None:
+            if shuffled:
+                raise ParameterError("only tiles can be shuffled: give their side", advice={"tile": None})
+            layout = RowsLayout(input_shape, kappa)
+        else:
+            if kappa != 1:
+                raise ParameterError("tiles say themselves how many blocks there are: leave out kappa")
+            # Zeros would make tiles that no network looks at, and shuffling put them between the others.
+            cut = ShuffledTilesLayout.of_side if shuffled else tiles_over
+            layout = cut(input_shape, tile)
+        parameters = cls(layout.input_shape, int(layout.kappa), core, layout.name)
+        parameters.check()
+        return parameters
+
     def info(self, purpose: str) -> str:
         """What separates this use of the seed from every other use."""
         shape = "x".join(map(str, self.input_shape))  # spelt out: every key hangs on these very letters
@@ -137,15 +168,16 @@ class KeyParameters:
 
     def _other(self, *, least: int = 1, most: int = MAX_CORE_SIDE) -> str:
         """What to do for a core whose side lies between these two."""
-        if self.layout == "tiles":
+        is_tiles = isinstance(self.to_layout(), TilesLayout)
+        if is_tiles:
             tiles = [TilesLayout.of_side(self.input_shape, tile) for tile in tile_sides(self.input_shape)]
             sides = [(layout.tile, layout.block) for layout in tiles]
         else:
             kappas = reversed(valid_kappas(self.input_shape))  # the larger kappa, the smaller the core
             sides = [(kappa, block_size(self.input_shape, kappa)) for kappa in kappas]
-        what = "a tile of" if self.layout == "tiles" else "kappa ="
+        what = "a tile of" if is_tiles else "kappa ="
         usable = [number for number, side in sides if least <= side <= most]
         if not usable:
             return "give larger samples" if least > 1 else "give smaller samples"
         number = usable[0] if least > 1 else usable[-1]
-        return f"use {what} {number} or {'more' if (least > 1) == (self.layout == 'tiles') else 'less'}"
+        return f"use {what} {number} or {'more' if (least > 1) == is_tiles else 'less'}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache, cached_property
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,10 @@ from mole.errors import CoreError, KeyFileError, ParameterError
 from mole.progress import Progress, no_progress
 from mole.provider.keys.derivation import SEED_BYTES, KeyParameters, WordStream, derive_bytes
 from mole.provider.keys.key_file import (
+    KeyTexts,
     read_key_text,
     read_whitening,
+    refuse_second_file,
     save_texts,
     whitening_path,
     write_key_text,
@@ -26,8 +28,9 @@ from mole.provider.keys.key_file import (
 from mole.provider.keys.learning import Learnt, how_learnt, learn_whitening
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.augmenting import build_augmented_layer
+from mole.scheme.factored import LayerForm
 from mole.scheme.first_layer import FirstLayer
-from mole.scheme.layouts import TilesLayout
+from mole.scheme.layouts import ShuffledTilesLayout, TilesLayout
 from mole.scheme.morphing import Core, Morphing, gaussian_core, orthogonal_core, whitened_core
 from mole.scheme.shapes import Array, Shape, block_size, check_shape
 from mole.scheme.whitening import Whitening
@@ -35,16 +38,6 @@ from mole.storage.age import decrypt, read_limited
 
 MAX_DRAWS = 100
 MAX_KEY_FILE_BYTES = 1 << 16
-
-
-class KeyTexts(NamedTuple):
-    """The contents of a key's files: its text, and the whitening of a whitened core."""
-
-    text: bytes
-    whitening: bytes | None
-
-    def __repr__(self) -> str:
-        return "KeyTexts(...)"
 
 
 class MorphKey:
@@ -77,6 +70,7 @@ class MorphKey:
         *,
         kappa: int = 1,
         tile: int | None = None,
+        shuffle_tiles: bool = False,
         core: str = "orthogonal",
         sample: Array | None = None,
         insecure_seed: bytes | None = None,
@@ -88,21 +82,18 @@ class MorphKey:
             input_shape: shape of the samples, such as (3, 32, 32).
             kappa: how many times the core stands on the diagonal; 1 hides most and costs most.
             tile: side of square tiles as blocks, instead of kappa: for images too large for one core. They
-                hide from the eye only.
+                hide from the eye only. Where they do not fill a sample, the key is for one with zeros at
+                the end of each axis, and `morph` adds them.
+            shuffle_tiles: let tiles change places too, in one secret order: for patch embeddings of
+                networks that learn where a patch stands from scratch.
             core: 'orthogonal', 'whitened' or 'gaussian'.
             sample: plain data, (n, *input_shape), from which a whitened core learns its statistics: what
                 will be morphed, and public images of the same kind where those are few.
             insecure_seed: 32 known bytes, for tests and examples only.
             progress: told how far the core is.
         """
-        parameters = KeyParameters(check_shape(input_shape), kappa, core)
-        if tile is not None:
-            if kappa != 1:
-                raise ParameterError("tiles say themselves how many blocks there are: leave out kappa")
-            tiles = TilesLayout.of_side(parameters.input_shape, tile)
-            parameters = replace(parameters, kappa=tiles.kappa, layout=tiles.name)
-        parameters.check()
-        parameters = replace(parameters, kappa=int(parameters.kappa))
+        shape = check_shape(input_shape)
+        parameters = KeyParameters.of(shape, core, kappa=kappa, tile=tile, shuffled=shuffle_tiles)
         seed = secrets.token_bytes(SEED_BYTES) if insecure_seed is None else insecure_seed
         if not isinstance(seed, bytes) or len(seed) != SEED_BYTES:
             raise ParameterError(f"a seed is {SEED_BYTES} bytes")
@@ -156,7 +147,12 @@ class MorphKey:
     def morphing(self) -> Morphing:
         """The morphing itself, derived from the seed at first use (seconds for a large core)."""
         parameters, core = self.parameters, self._derive_core()
-        return Morphing.of(parameters.layout, parameters.input_shape, parameters.kappa, core)
+        return Morphing(parameters.to_layout(), core, self._tile_order())
+
+    def _tile_order(self) -> npt.NDArray[np.intp] | None:
+        """The secret order of shuffled tiles: the tile that comes to place p is order[p]."""
+        is_shuffled = isinstance(self.parameters.to_layout(), ShuffledTilesLayout)
+        return self.stream("tile-order").order(self.kappa) if is_shuffled else None
 
     def channel_order(self, channels: int) -> npt.NDArray[np.intp]:
         """The secret order of output channels: new channel c is old channel order[c]."""
@@ -188,7 +184,7 @@ class MorphKey:
         Args:
             path: where to; a whitened key writes a second file beside it, `<path>.whitening`.
             passphrase: what opens the file again; at least eight characters.
-            recipients: age recipients (age1..., or ssh-ed25519 public keys) instead of a passphrase.
+            recipients: age recipients (age1..., or SSH public keys) instead of a passphrase.
         """
         path = Path(path)
         save_texts(path, *self.to_texts(), passphrase=passphrase, recipients=recipients)
@@ -212,6 +208,7 @@ class MorphKey:
             progress: told how far the core is, when it is made.
         """
         path = Path(path)
+        refuse_second_file(path)
         if callable(passphrase):
             passphrase = cache(passphrase)  # asked once, also for two files
 
@@ -261,7 +258,9 @@ class MorphKey:
 
 
 def morph(images: Array, key: MorphKey) -> Array:
-    """Morphed data from plain data, (b, *input_shape), in the same shape and dtype.
+    """Morphed data from plain data, (b, *shape), in the same dtype, and in the shape of the key.
+
+    That is the same shape, unless tiles do not fill it: then it has zeros at the end, which morphing hides.
 
     >>> import numpy as np
     >>> key = MorphKey.generate((1, 4, 4), insecure_seed=bytes(32))
@@ -273,18 +272,26 @@ def morph(images: Array, key: MorphKey) -> Array:
 
 
 def unmorph(morphed: Array, key: MorphKey) -> Array:
-    """Plain data from morphed data: only the holder of the key can do this with certainty."""
+    """Plain data from morphed data: only the holder of the key can do this with certainty.
+
+    Zeros that were added to fill tiles are still there: `images[:, :, :28, :28]` leaves them out.
+    """
     return key.morphing.unmorph(morphed)
 
 
-def augment(layer: FirstLayer, key: MorphKey, *, dtype: npt.DTypeLike = "float32") -> AugmentedLayer:
+def augment(
+    layer: FirstLayer, key: MorphKey, *, dtype: npt.DTypeLike = "float32", form: LayerForm | None = None
+) -> AugmentedLayer:
     """The layer that gives the first layer's features on data morphed with this key.
 
-    Its channels come in the key's secret order. `dtype` is how it is stored: 'float16' halves it.
+    Its channels come in the key's secret order. `dtype` is how it is stored: 'float16' halves it. `form` is
+    'dense' for the paper's matrix and 'factored' for two factors of it; None for what has fewer numbers.
     """
     if not isinstance(key, MorphKey):
         raise ParameterError(f"a {type(key).__name__} is not a key: call augment(layer, key)")
     if not isinstance(layer, FirstLayer):
         raise ParameterError(f"a {type(layer).__name__} cannot be augmented: give a first layer")
     order = key.channel_order(layer.channels)
-    return build_augmented_layer(layer, key.morphing, order, key_fingerprint=key.fingerprint, dtype=dtype)
+    return build_augmented_layer(
+        layer, key.morphing, order, key_fingerprint=key.fingerprint, dtype=dtype, form=form
+    )

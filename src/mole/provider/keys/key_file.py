@@ -17,6 +17,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
@@ -41,6 +42,16 @@ _SHAPE = re.compile(r"[1-9][0-9]{0,8}(x[1-9][0-9]{0,8})*")
 _SHARE = re.compile(r"[01](\.[0-9]{1,18})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FIELDS = ("mole-key", "fingerprint", "input-shape", "kappa", "core", "layout", "draw", "seed")
+
+
+class KeyTexts(NamedTuple):
+    """The contents of a key's files: its text, and the whitening of a whitened core."""
+
+    text: bytes
+    whitening: bytes | None
+
+    def __repr__(self) -> str:
+        return "KeyTexts(...)"
 
 
 def write_key_text(parameters: KeyParameters, seed: bytes) -> str:
@@ -84,6 +95,17 @@ def whitening_path(key_path: Path) -> Path:
     'provider.key.whitening'
     """
     return key_path.with_name(key_path.name + SUFFIX)
+
+
+def refuse_second_file(path: Path) -> None:
+    """Refuse the file that lies beside a key, where the key itself is needed.
+
+    Raises:
+        KeyFileError: with the name of the key.
+    """
+    key = path.with_name(path.name.removesuffix(SUFFIX))
+    if key != path and key.exists():
+        raise KeyFileError(f"{path} is the second file of a key, and not the key: give {key}")
 
 
 def write_whitening(whitening: Whitening) -> bytes:

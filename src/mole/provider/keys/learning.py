@@ -9,6 +9,8 @@ from mole.errors import ParameterError, SourceError
 from mole.progress import Progress, no_progress
 from mole.provider.keys.derivation import KeyParameters, WordStream
 from mole.quantities import counted
+from mole.scheme.filling import filled
+from mole.scheme.layouts import Layout, TilesLayout
 from mole.scheme.shapes import Array, check_finite, check_floats, rows_of
 from mole.scheme.whitening import BLOCKS_PER_SIDE, Whitening
 from mole.sources.inspection import Problem
@@ -16,6 +18,9 @@ from mole.sources.preparation import Preparation
 from mole.sources.source import BadSampleError, Source
 
 SAMPLE = 20_000  # images; more change next to nothing, and take time to read
+SAMPLE_ELEMENTS = 1 << 28  # of all images together: a gigabyte of 32-bit numbers
+TILES_PER_SIDE = 64  # of the core: enough, and an image has hundreds of tiles
+IMAGES_OF_TILES = 1000  # or more, because the tiles of one image are alike
 
 
 class Learnt(NamedTuple):
@@ -55,8 +60,9 @@ def learn_whitening(parameters: KeyParameters, seed: bytes, sample: Array | None
         return None
     if sample is None:
         raise ParameterError("core='whitened' learns from data: give a sample of plain images")
-    rows = check_finite(rows_of(check_floats(sample, "the sample"), parameters.input_shape), "the sample")
-    blocks = parameters.to_layout().to_blocks(rows)
+    layout = parameters.to_layout()
+    whole = filled(check_floats(sample, "the sample"), layout)
+    blocks = layout.to_blocks(check_finite(rows_of(whole, layout.input_shape), "the sample"))
     return Whitening.estimate(blocks, WordStream(seed, parameters.info("weights")).normals(len(blocks)))
 
 
@@ -66,6 +72,20 @@ def how_learnt(parameters: KeyParameters, whitening: Whitening | None) -> Learnt
         return None
     enough = -(-BLOCKS_PER_SIDE * len(whitening.matrix) // parameters.kappa)
     return Learnt(whitening.blocks // parameters.kappa, enough, whitening.shrinkage)
+
+
+def sample_size(layout: Layout) -> int:
+    """How many images are worth learning from, and not more than memory can hold.
+
+    >>> sample_size(Layout.of("rows", (3, 32, 32), 1)), sample_size(Layout.of("rows", (3, 256, 256), 48))
+    (20000, 1365)
+    >>> sample_size(Layout.of("tiles", (3, 224, 224), 784))
+    1000
+    """
+    most = min(SAMPLE, max(1, SAMPLE_ELEMENTS // layout.elements))
+    if isinstance(layout, TilesLayout):
+        most = min(most, max(IMAGES_OF_TILES, TILES_PER_SIDE * layout.block // layout.blocks))
+    return most
 
 
 def sample_of(

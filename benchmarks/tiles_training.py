@@ -1,0 +1,192 @@
+"""A ResNet learns from photos morphed in tiles as it does from plain ones.
+
+Give --data with photos of 64x64 in class folders: DATA/train/CLASS/*.jpg and DATA/val (or test). Every seed
+has a network of its own, a key and a delivery (tiles of side 8, a whitened core, 8-bit values). The network
+is trained in four ways from the same first weights, and tested after each epoch: on plain photos; on plain
+photos with its first layer frozen, as an augmented one is; on the delivery; and on the delivery without the
+augmented layer, from which it should learn less (one seed only). Behind an augmented layer channels come in
+another order, and so do the rows of a delivery: curves agree as those of two seeds do, not step by step.
+
+What is finished is kept in --work, and the same command goes on from there; delete it to begin anew.
+"""
+
+import argparse
+import json
+import shutil
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+import torch
+from matplotlib.figure import Figure
+from torch import nn
+from torch.utils.data import TensorDataset
+from transformers import ResNetConfig, ResNetForImageClassification
+
+import mole
+from class_folders import MEAN, STD, plain_data, splits_of
+from common import write_result
+from mole.provider.deliver import deliver
+from mole.torch import MorphedDataset, attach, export_first_layer, train
+from mole.torch.batches import samples_of
+
+SHAPE, TILE, CLASSES = (3, 64, 64), 8, 10
+SEEDS, EPOCHS, BATCH, RATE = 3, 6, 64, 3e-3
+PLAIN, FROZEN, TILES, FORGOTTEN = (
+    "plain", "plain, first layer frozen", "tiles", "tiles, augmented layer left out",
+)  # fmt: skip
+PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "tiles-training.svg"
+Data = MorphedDataset | TensorDataset
+
+
+class Way(NamedTuple):
+    """What to train on, and to be tested on."""
+
+    data: Data
+    test: Data
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="photos of 64x64 in class folders")
+    parser.add_argument("--work", type=Path, default=Path("tiles-training"), help="keeps what is finished")
+    arguments = parser.parse_args()
+    arguments.work.mkdir(exist_ok=True)
+    plain = Way(*(plain_data(arguments.data, split, SHAPE[1]) for split in splits_of(arguments.data)))
+    runs = {seed: run(seed, arguments.data, plain, arguments.work) for seed in range(SEEDS)}
+    result = {
+        "images": arguments.data.name,
+        "rows": {"train": len(plain.data), "test": len(plain.test)},
+        "tile": TILE, "core": "whitened", "dtype": "int8", "epochs": EPOCHS, "batch_size": BATCH,
+        "learning_rate": RATE, "seeds": SEEDS, **summary_of(runs),
+    }  # fmt: skip
+    write_result("tiles_training", result)
+    draw(result["arms"], PICTURE)
+
+
+def network(seed: int) -> nn.Module:
+    """A narrow ResNet with the stem of the large ones: 7x7, stride 2."""
+    torch.manual_seed(seed)
+    sizes = {"embedding_size": 16, "hidden_sizes": [16, 32, 64], "depths": [1, 1, 1]}
+    config = ResNetConfig(**sizes, layer_type="basic", num_labels=CLASSES)  # type: ignore[arg-type, call-arg]
+    model: nn.Module = ResNetForImageClassification(config)  # type: ignore[no-untyped-call]
+    return model
+
+
+def run(seed: int, data: Path, plain: Way, work: Path) -> dict[str, Any]:
+    """Every arm of one seed, those from before included."""
+    kept = work / f"seed-{seed}.json"
+    arms: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
+    wanted = (PLAIN, FROZEN, TILES, FORGOTTEN) if seed == 0 else (PLAIN, FROZEN, TILES)
+    missing = [arm for arm in wanted if arm not in arms]
+    if not missing:
+        return arms
+    layer = export_first_layer(network(seed), SHAPE, mean=MEAN, std=STD)
+    shutil.rmtree(work / "delivery", ignore_errors=True)
+    delivery = deliver(
+        data, layer, key_of(seed, plain.data), work / "delivery", dtype="int8", mode="RGB", class_names=True
+    ).delivery
+    morphed = Way(*(MorphedDataset(delivery, split) for split in splits_of(data)))
+    for arm in missing:
+        model = network(seed)
+        if arm == FROZEN:
+            first(model).requires_grad_(requires_grad=False)
+        elif arm == TILES and (augmented := delivery.layer()) is not None:
+            attach(model, augmented)
+        way = {TILES: morphed, FORGOTTEN: Way(*map(as_images, morphed))}.get(arm, plain)
+        epochs = train(
+            model,
+            way.data,
+            epochs=EPOCHS,
+            batch_size=BATCH,
+            learning_rate=RATE,
+            seed=seed,
+            validation=way.test,
+        )
+        arms[arm] = {
+            "accuracy": [round(epoch.validation.accuracy, 4) for epoch in epochs if epoch.validation],
+            "loss": [round(epoch.loss, 4) for epoch in epochs],
+        }
+        kept.write_text(json.dumps(arms))
+        print(seed, arm, arms[arm], flush=True)
+    return arms
+
+
+def key_of(seed: int, plain: Data) -> mole.MorphKey:
+    """A key that learnt from the photos to be delivered."""
+    sample = torch.stack([samples_of(plain[index]) for index in range(len(plain))]).numpy()
+    return mole.MorphKey.generate(
+        SHAPE, tile=TILE, core="whitened", sample=sample, insecure_seed=bytes([seed] * 32)
+    )
+
+
+def first(model: nn.Module) -> nn.Module:
+    """The first layer."""
+    return next(module for module in model.modules() if isinstance(module, nn.Conv2d))
+
+
+def as_images(data: Data) -> TensorDataset:
+    """Morphed rows as if they were images, which is what a network without the augmented layer gets."""
+    rows, labels = zip(*(data[index] for index in range(len(data))), strict=True)
+    return TensorDataset(torch.stack(rows), torch.tensor(labels))
+
+
+def summary_of(runs: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """Each arm over its seeds, and whether tiles agree with the same training on plain photos."""
+    arms: dict[str, Any] = {}
+    for arm in runs[0]:
+        curves = [run[arm]["accuracy"] for run in runs.values() if arm in run]
+        points = list(zip(*curves, strict=True))
+        arms[arm] = {
+            "mean": [round(statistics.mean(point), 4) for point in points],
+            "standard deviation": [round(spread(point), 4) for point in points],
+            "accuracy": curves,
+        }
+    return {
+        "arms": arms,
+        **{f"{arm} against tiles": agreement(arms[arm], arms[TILES]) for arm in (PLAIN, FROZEN)},
+    }
+
+
+def spread(values: Sequence[float]) -> float:
+    """Their standard deviation: none for a single one."""
+    return statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def agreement(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """How far two curves lie apart, and whether their bands of one standard deviation always meet."""
+    gaps = [abs(a - b) for a, b in zip(one["mean"], other["mean"], strict=True)]
+    spreads = [sum(pair) for pair in zip(*(arm["standard deviation"] for arm in (one, other)), strict=True)]
+    return {
+        "largest gap of means": round(max(gaps), 4),
+        "gap after the last epoch": round(gaps[-1], 4),
+        "bands meet after every epoch": all(
+            gap <= spread for gap, spread in zip(gaps, spreads, strict=True)
+        ),
+    }
+
+
+def draw(arms: dict[str, Any], path: Path) -> None:
+    """The curves, each with a band of one standard deviation."""
+    with mpl.rc_context({"svg.hashsalt": "tiles", "font.size": 9}):
+        figure = Figure(figsize=(6, 3.6), layout="constrained")
+        axes = figure.subplots()
+        epochs = range(1, EPOCHS + 1)
+        for arm, style in ((PLAIN, ":"), (FROZEN, "--"), (TILES, "-"), (FORGOTTEN, "-.")):
+            mean, spread = arms[arm]["mean"], arms[arm]["standard deviation"]
+            (line,) = axes.plot(epochs, [100 * value for value in mean], style, label=arm)
+            low, high = (
+                [100 * (m + sign * s) for m, s in zip(mean, spread, strict=True)] for sign in (-1, 1)
+            )
+            axes.fill_between(epochs, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+        axes.set(xlabel="epochs", ylabel="test accuracy, %", ylim=(0, None), xticks=list(epochs))
+        axes.legend(loc="lower right", frameon=False)
+        axes.grid(alpha=0.3)
+        figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""docs/performance.md is what its generator makes of the committed results, and they meet the targets."""
+
+import json
+from itertools import pairwise
+
+import performance
+
+
+def test_the_document_is_made_from_the_results():
+    assert performance.DOCUMENT.read_text() == performance.document(), "run: python tools/performance.py"
+
+
+def test_another_result_makes_another_document(tmp_path, monkeypatch):
+    for file in performance.RESULTS.glob("*.json"):
+        (tmp_path / file.name).write_text(file.read_text())
+    read = json.loads((tmp_path / "networks.json").read_text())
+    read["results"][0]["times_plain"] = 9.87
+    (tmp_path / "networks.json").write_text(json.dumps(read))
+    monkeypatch.setattr(performance, "RESULTS", tmp_path)
+    assert "**9.87**" in performance.document()
+    assert performance.document() != performance.DOCUMENT.read_text()
+
+
+def networks(network: str, what: str) -> dict[str, dict]:
+    """What was measured, by how images are cut."""
+    rows = performance.result("networks")["results"]
+    return {row["blocks"]: row for row in rows if (row["network"], row["what"]) == (network, what)}
+
+
+def test_the_augmented_layer_costs_large_networks_little():
+    resnet, vit = networks("ResNet-50", "forward"), networks("ViT-B/16", "forward")["tiles of 16"]
+    assert resnet["tiles of 8"]["times_plain"] <= 1.25
+    assert resnet["tiles of 4"]["times_plain"] <= 1.10
+    assert resnet["tiles of 8"]["layer_bytes"] < 10e6
+    assert vit["times_plain"] <= 1.02
+    assert vit["layer_bytes"] == vit["plain_layer_bytes"]
+    assert min(row["times_plain"] for row in networks("VGG-16", "training step").values()) <= 1.06
+
+
+def test_every_peer_stands_beside_what_it_guarantees():
+    read = performance.result("peers")["results"]
+    assert {"tenseal", "crypten", "tiles of 8", "rows"} <= set(read)
+    for row in read.values():
+        assert row["guarantees"] in performance.document()
+    assert read["tenseal"]["guarantees"] != read["rows"]["guarantees"]
+
+
+def test_a_delivery_costs_what_its_data_costs():
+    numbers, sizes = (performance.result(f"scale_{name}")["results"] for name in ("numbers", "sizes"))
+    assert max(row["own_memory_mb"] for row in [*numbers, *sizes]) < 2000
+    assert numbers[-1]["images"] == 10**6
+    costs = [row["processor_ms_a_sample"] for row in numbers]
+    assert all(after <= 1.2 * before for before, after in pairwise(costs))
+    costs = [row["processor_s_a_megapixel"] for row in sizes]
+    assert max(costs) <= 2 * min(costs)

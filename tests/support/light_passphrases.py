@@ -1,0 +1,52 @@
+"""Keys behind a passphrase that open at once: each guess costs little, as is good enough for a test.
+
+pyrage takes a second or more for every passphrase, on purpose, and as much again each time that one is
+tried. What it reads does not have to cost that: an age file says itself how much work it asks for.
+"""
+
+import hashlib
+import hmac
+import os
+from base64 import b64encode
+from pathlib import Path
+
+import pyrage
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+import mole
+
+WORK = 10  # as a power of two; what the program itself writes has 16 or more
+VERSION = b"age-encryption.org/v1"
+
+
+def save_lightly(key: mole.MorphKey, path: Path, passphrase: str) -> None:
+    """Save a key so that a passphrase opens it, with little work."""
+    identity = pyrage.x25519.Identity.generate()
+    key.save(path, recipients=[str(identity.to_public())])
+    path.write_bytes(locked(bytes(pyrage.decrypt(path.read_bytes(), [identity])), passphrase))
+
+
+def locked(content: bytes, passphrase: str) -> bytes:
+    """An age file of less than 64 kB, by age's specification."""
+    file_key, salt, nonce = (os.urandom(16) for _ in range(3))
+    wrapping = hashlib.scrypt(
+        passphrase.encode(), salt=VERSION + b"/scrypt" + salt, n=1 << WORK, r=8, p=1, dklen=32
+    )
+    wrapped = ChaCha20Poly1305(wrapping).encrypt(bytes(12), file_key, None)
+    stanza = b"-> scrypt %s %d\n%s\n" % (_text(salt), WORK, _text(wrapped))
+    header = VERSION + b"\n" + stanza + b"---"
+    mac = hmac.digest(_derived(file_key, b"header"), header, "sha256")
+    sealed = ChaCha20Poly1305(_derived(file_key, b"payload", nonce)).encrypt(
+        bytes(11) + b"\1", content, None
+    )
+    return header + b" " + _text(mac) + b"\n" + nonce + sealed
+
+
+def _derived(file_key: bytes, what: bytes, salt: bytes = b"") -> bytes:
+    return HKDF(SHA256(), 32, salt, what).derive(file_key)
+
+
+def _text(content: bytes) -> bytes:
+    return b64encode(content).rstrip(b"=")

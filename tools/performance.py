@@ -1,0 +1,241 @@
+"""Write docs/performance.md from the results of the benchmarks: `python tools/performance.py`.
+
+One table for each question: ours, the limit that the machine sets, and what one would do instead.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from mole.quantities import size_text
+
+ROOT = Path(__file__).parents[1]
+DOCUMENT = ROOT / "docs" / "performance.md"
+RESULTS = ROOT / "benchmarks" / "results"
+
+Rows = list[tuple[str, ...]]
+
+INTRODUCTION = """\
+# Performance
+
+Made by `python tools/performance.py` from the results in `benchmarks/results`; `make bench` measures them
+again. Each table answers one question: what ours takes, the limit that the machine or the plain network
+sets, and what one would do instead. **Only ratios within a table count**: the machine has two cores, others
+used it too, and tables were not all measured on one day. Where it says *processor*, the processor time of
+one thread was counted, which suffers least from that.
+"""
+
+PEERS = {
+    "tiles of 8": "ours, tiles of 8",
+    "rows, factored": "ours, rows in two factors",
+    "rows": "ours, rows (the paper's)",
+    "crypten": "CrypTen, two parties",
+    "tenseal": "TenSEAL, encrypted (CKKS)",
+}
+
+
+def result(name: str) -> dict[str, Any]:
+    """What a benchmark wrote."""
+    read: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
+    return read
+
+
+def section(question: str, benchmark: str, text: str, rows: Iterable[Iterable[str]]) -> str:
+    """A heading, where the figures come from, what to know of them, and a table; its head comes first."""
+    head, *body = [list(row) for row in rows]
+    lines = [f"| {' | '.join(row)} |" for row in (head, *body)]
+    lines.insert(1, "|" + "---|" * len(head))
+    source = f"[`{benchmark}.json`](../benchmarks/results/{benchmark}.json), {machine(benchmark)}"
+    return "\n".join([f"## {question}", "", f"{source}. {text}".rstrip(), "", *lines, ""])
+
+
+def machine(benchmark: str) -> str:
+    """The machine of a result, in a line."""
+    read = result(benchmark)
+    told = read["machine"]
+    words = [
+        told["processor"],
+        f"{told['cores']} cores",
+        f"Python {told['python']}",
+        f"NumPy {told['numpy']}",
+    ]
+    return ", ".join([*words, *([f"version {read['version']}"] if "version" in read else [])])
+
+
+def morph() -> str:
+    """Morphing in memory."""
+    read = result("morph")
+    rows: Rows = [("kappa", "ours, images/s", "limit: bare matrix product", "share of the limit")]
+    for row in read["kappas"]:
+        samples = row["images_per_s"] * row["morph"]["median_s"]
+        bare = samples / row["bare_product"]["median_s"]
+        share = f"{100 * row['share_of_bare_product']:.0f} %"
+        rows.append((str(row["kappa"]), f"{row['images_per_s']:,}", f"{round(bare, -2):,.0f}", share))
+    text = f"{read['size']}; more than 100 % is noise. kappa = 1 is the default, and hides most."
+    return section("How fast is data morphed?", "morph", text, rows)
+
+
+def augment() -> str:
+    """Building the augmented layer."""
+    read = result("augment")
+    words = {
+        "augment": "ours",
+        "copy_of_the_result": "limit: writing as many numbers",
+        "torch_convolution": "instead: convolve the inverse with PyTorch",
+        "paper_dense_product": "instead: the paper's matrix product",
+    }
+    ours = read["seconds"]["augment"]["median_s"]
+    rows: Rows = [("way", "seconds", "times ours")]
+    for name, told in words.items():
+        seconds = read["seconds"][name]["median_s"]
+        rows.append((told, f"{seconds:.2f}", f"{seconds / ours:.1f}"))
+    memory = read["memory"]["peak_over_result"]
+    text = f"{read['size'].capitalize()}. Memory: {memory} times the result's, the key included."
+    return section("How long does the augmented layer take to build?", "augment", text, rows)
+
+
+def deliver() -> str:
+    """A whole delivery."""
+    read = result("deliver")
+    words = {
+        "float32": "ours, float32",
+        "int8": "ours, 8 bits",
+        "ray": "instead: Ray on the same machine, float32",
+    }
+    rows: Rows = [
+        ("way", "images/s", "limit: bare matrix product", "share of the limit", "bytes / plain", "memory")
+    ]
+    for name, told in words.items():
+        row = read[name]
+        share = f"{100 * row['share_of_bare_product']:.0f} %"
+        bare = f"{row['bare_product_images_per_s']:,}"
+        size = f"{row['data_bytes_over_plain_8_bit_bytes']:.2f}"
+        memory = f"{row['peak_memory_gb']} GB"
+        rows.append((told, f"{row['images_per_s']:,}", bare, share, size, memory))
+    text = (
+        f"{read['float32']['rows']:,} images of 3x32x32, kappa = 1, from reading to finished shards. "
+        "Ray counts its own start; it pays with more machines."
+    )
+    if "version" not in read:
+        text += " Measured with version 0.3."
+    if share := read["float32"].get("sealed_share_of_open_rate"):
+        text += f" Sealed for its receiver, a delivery is written at {100 * share:.0f} % of that rate."
+    return section("How fast is a data set delivered?", "deliver", text, rows)
+
+
+def networks() -> str:
+    """The augmented layer in whole networks."""
+    read = result("networks")
+    rows: Rows = [
+        (
+            "network",
+            "what",
+            "blocks",
+            "ours, ms",
+            "limit: plain, ms",
+            "times plain",
+            "from - to",
+            "rounds",
+            "layer",
+            "plain",
+        )
+    ]
+    for row in read["results"]:
+        spread = f"{row['lowest']:.2f} - {row['highest']:.2f}"
+        times = (f"**{row['times_plain']:.2f}**", spread, str(row["rounds"]))
+        milliseconds = (f"{row[f'{name}_ms_a_sample']:.1f}" for name in ("augmented", "plain"))
+        sizes = (size_text(row[name]) for name in ("layer_bytes", "plain_layer_bytes"))
+        blocks = "rows, one matrix" if row["blocks"] == "rows" else row["blocks"]  # not in two factors
+        rows.append((row["network"], row["what"], blocks, *milliseconds, *times, *sizes))
+    text = (
+        "Processor, a sample, medians of some rounds in which both take turns. A training"
+        " step is forward, backward and SGD; the augmented layer is frozen, which saves its gradient."
+        " ResNet-50 and ViT-B/16 at 3x224x224, where blocks of rows would need 483 GB and 91 GB; "
+        "VGG-16 at 3x32x32. ViT's patches are its tiles: layer and cost are the plain ones."
+    )
+    return section("What does the augmented layer cost a network?", "networks", text, rows)
+
+
+def peers() -> str:
+    """What one would use instead."""
+    read = result("peers")["results"]
+    plain = min(row["plain_s"] for row in read.values() if "plain_s" in row)
+    rows: Rows = [
+        (
+            "way",
+            "provider, ms",
+            "developer, ms",
+            "together, times tiles",
+            "bytes",
+            "error",
+            "what it guarantees",
+        )
+    ]
+    for name, told in PEERS.items():
+        if name not in read:
+            continue
+        row = read[name]
+        milliseconds = (f"{1000 * row[f'{who}_s']:.2f}" for who in ("provider", "developer"))
+        size = size_text(row["bytes"])
+        if name == "tenseal":
+            size += f", features {size_text(row['bytes_of_features'])}"
+        times = f"{row['times_tiles_of_8']:,}"
+        rows.append((told, *milliseconds, times, size, f"{row['error']:.0e}", row["guarantees"]))
+    rows.append(("limit: plain layer", "0", f"{1000 * plain:.2f}", "-", "3.1 kB", "0", "nothing"))
+    text = (
+        "One convolution (3x3, 64 channels) on one image of 3x32x32; processor, a sample, time on the"
+        " wire not counted. **These are not the same thing**: the peers keep the image from the "
+        "developer, and morphing does not. The ratio is the price of that guarantee, and no reason to"
+        " do without it. The augmented layer crosses the wire once besides. Peers' batches fill a "
+        "ciphertext (4 images) or a message (16); nothing is extrapolated. Only the first layer: with"
+        " ours the rest of the network runs as it is, with the peers it costs more still."
+    )
+    return section("What would one use instead?", "peers", text, rows)
+
+
+def numbers() -> str:
+    """More and more images."""
+    read = result("scale_numbers")
+    rows: Rows = [
+        ("images", "processor, ms a sample", "wall, s", "memory", "with the mapped file", "bytes / plain")
+    ]
+    for row in read["results"]:
+        sizes = (size_text(row[name] * 10**6) for name in ("own_memory_mb", "with_mapped_file_mb"))
+        cells = (f"{row['processor_ms_a_sample']:.3f}", f"{row['whole_delivery_s']:.0f}", *sizes)
+        rows.append((f"{row['images']:,}", *cells, f"{row['bytes_over_plain']:.2f}"))
+    text = (
+        f"Images of 1x32x32 in an .npy file, tiles of {read['tile']}, 8 bits. Limit: flat, and 1.00 of"
+        " the plain bytes. Wall is of the whole delivery, on a machine that was busy with other "
+        "things. The mapped file's pages are the system's to take back."
+    )
+    return section("Does the cost grow with the number of images?", "scale_numbers", text, rows)
+
+
+def sizes() -> str:
+    """Larger and larger images."""
+    read = result("scale_sizes")
+    rows: Rows = [
+        ("images", "number", "processor, ms a sample", "processor, s a megapixel", "wall, s", "memory")
+    ]
+    for row in read["results"]:
+        cells = (f"{row['processor_ms_a_sample']:.2f}", f"{row['processor_s_a_megapixel']:.3f}")
+        wall, memory = f"{row['whole_delivery_s']:.0f}", size_text(row["own_memory_mb"] * 10**6)
+        rows.append((row["shape"], f"{row['images']:,}", *cells, wall, memory))
+    text = (
+        f"As many pixels in all each time, tiles of {read['tile']}, 8 bits. Limit: a flat cost a megapixel."
+        " Processor counts from the first row to the last. Wall is of the whole delivery on a busy machine:"
+        " before its rows, the augmented layer is checked on a few images, however many follow. (Since then"
+        " that check makes one product where it made thousands.)"
+    )
+    return section("Does it grow with their size?", "scale_sizes", text, rows)
+
+
+def document() -> str:
+    """The whole document."""
+    parts = (morph, augment, deliver, networks, peers, numbers, sizes)
+    return "\n".join([INTRODUCTION, *(part() for part in parts)])
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document())
