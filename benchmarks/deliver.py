@@ -29,7 +29,8 @@ from threadpoolctl import threadpool_limits
 import mole
 from common import write_result
 from mole.exchange.shards import Dtype
-from mole.provider.deliver import EngineName, deliver
+from mole.provider.deliver import deliver
+from mole.provider.engines import EngineName
 from vgg import INPUT_SHAPE, vgg_layer
 
 ROUNDS = 3

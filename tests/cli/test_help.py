@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from mole.cli.app import COMMANDS as ENTRIES
 from mole.cli.app import app, load_command
 from mole.exchange.shards import DTYPES
-from mole.provider.deliver import ENGINES
+from mole.provider.engines import ENGINES
 from mole.scheme.augmented import LAYER_DTYPES
 from mole.scheme.morphing import CORE_KINDS
 from mole.sources.preparation import MODES, RESIZES

@@ -18,7 +18,7 @@ REACH = {
     "storage": set(),
     "analysis": {"scheme"},
     "attacks": {"scheme", "analysis"},
-    "exchange": SHARED,
+    "exchange": SHARED | {"protection"},
     "sources": SHARED,
     "protection": SHARED,
     "torch": SHARED | {"exchange", "protection"},

@@ -10,7 +10,7 @@ import mole
 from deliveries import SHAPE, SMALL, make_key, make_layer, write_npz
 from mole.errors import DeliveryError
 from mole.exchange.delivery import Delivery
-from mole.exchange.manifest import SplitFacts
+from mole.exchange.facts import SplitFacts
 from mole.provider.deliver import deliver
 from mole.storage.stores import LocalStore
 

@@ -11,7 +11,8 @@ from chosen_layout import cut
 from deliveries import SMALL, contents, make_key, make_layer, write_npz
 from mole.errors import DeliveryError
 from mole.exchange.delivery import AUGMENTED, Delivery
-from mole.exchange.manifest import FileFacts, Manifest
+from mole.exchange.facts import FileFacts
+from mole.exchange.manifest import Manifest
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
 from mole.sources.opening import open_source

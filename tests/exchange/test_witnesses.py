@@ -14,7 +14,8 @@ from command import call, right
 from deliveries import make_key, make_layer, tensors, write_npz
 from mole.errors import DeliveryError
 from mole.exchange.delivery import Delivery
-from mole.exchange.manifest import FileFacts, Manifest
+from mole.exchange.facts import FileFacts
+from mole.exchange.manifest import Manifest
 from mole.exchange.probes import MAX_PROBE_ERROR, TENSORS, load_probes, save_probes
 from mole.exchange.shards import DTYPES, Encoding, save_encoding
 from mole.exchange.verify import verify

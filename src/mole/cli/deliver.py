@@ -47,7 +47,8 @@ from mole.progress import Progress
 from mole.provider import deliver as library
 from mole.provider.class_names import Leaving, handed_over_by, what_leaves
 from mole.provider.copying import refuse_copying
-from mole.provider.deliver import ENGINES, Delivered, EngineName
+from mole.provider.deliver import Delivered
+from mole.provider.engines import ENGINES, EngineName
 from mole.provider.keys import MorphKey
 from mole.provider.place import what_is_left
 from mole.quantities import counted

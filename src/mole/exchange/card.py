@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from mole.exchange.manifest import Manifest, SplitFacts
+from mole.exchange.facts import SplitFacts
+from mole.exchange.manifest import Manifest
 from mole.exchange.shards import LABEL, ROW_ID
 from mole.scheme.layouts import ShuffledTilesLayout
 from mole.scheme.shapes import element_count, shape_text

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import DeliveryError
+from mole.exchange.facts import SplitFacts
 from mole.exchange.layer_files import load_augmented_layer
 from mole.exchange.manifest import NAME as MANIFEST
-from mole.exchange.manifest import Manifest, SplitFacts
+from mole.exchange.manifest import Manifest
 from mole.exchange.probes import Probes, Witnesses, load_probes
 from mole.exchange.shard_files import ShardFile
 from mole.exchange.shards import Encoding, Shard, load_encoding, shard_name

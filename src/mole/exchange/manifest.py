@@ -9,82 +9,31 @@ import json
 import re
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
 
 from mole._version import __version__
 from mole.errors import DeliveryError, MoleError
 from mole.exchange.clipping import Clipping
+from mole.exchange.facts import FileFacts, SplitFacts
 from mole.exchange.shards import IMAGE, Dtype, check_dtype, column_of
 from mole.foreign_text import shown
-from mole.limits import MAX_CLASSES, MAX_FEATURES, MAX_JSON_BYTES, MAX_SAMPLES, MAX_VIEWS
+from mole.limits import MAX_CLASSES, MAX_FEATURES, MAX_JSON_BYTES
+from mole.protection.terms import Protection
 from mole.scheme.filling import check_plain_shape
 from mole.scheme.layouts import Layout
 from mole.scheme.normalisation import Normalisation
-from mole.scheme.shapes import Shape, check_shape
+from mole.scheme.shapes import Shape, check_shape, element_count
 from mole.storage.stores import Store, digest_of, read_at_most
 from mole.storage.typed_json import Fields, FormatError, parse_json
 
 FORMAT, VERSION = "mole-delivery", 2
 CLIPPED_VERSION = 3  # of a delivery in 8 bits by version 0.5 that says what they cut off
 INT8_VERSION = 4  # of one whose values are called `image_int8`, and whose shards hold their scales
-LARGEST_VERSION = 5  # of one with several views of each sample, or zeros that fill tiles
+VIEWS_VERSION = 5  # of one with several views of each sample, or zeros that fill tiles
+LARGEST_VERSION = 6  # of a protected one
+VERSIONS = (VERSION, CLIPPED_VERSION, INT8_VERSION, VIEWS_VERSION, LARGEST_VERSION)
 NAME = "manifest.json"
 BLANK = "0" * 64
 _CHECKSUM = re.compile(rb'"seal": "([0-9a-f]{64})"')
-_DIGEST = re.compile("[0-9a-f]{64}")
-_NUMBERS = re.compile("(u?int|float)[0-9]{1,3}")
-
-
-@dataclass(frozen=True)
-class FileFacts:
-    """Size and SHA-256 of a delivered file."""
-
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class SplitFacts:
-    """A split of a delivery.
-
-    Attributes:
-        samples: how many the source has.
-        rows: how many rows were made of them.
-        shards: how many files they are in.
-        source_dtype: the number type that they had in the source; 'float32' where they had several.
-        views: how many rows each sample has: itself, and shifted and mirrored copies of it.
-    """
-
-    samples: int
-    rows: int
-    shards: int
-    source_dtype: str
-    views: int = 1
-
-    @property
-    def most_rows(self) -> int:
-        """How many rows there would be if every sample was delivered."""
-        return self.samples * self.views
-
-    def fields(self) -> dict[str, Any]:
-        """As they stand in the manifest, where the number type is called `numbers`."""
-        return {
-            "samples": self.samples,
-            "rows": self.rows,
-            "shards": self.shards,
-            "numbers": self.source_dtype,
-            **({"views": self.views} if self.views > 1 else {}),
-        }
-
-    @classmethod
-    def parse(cls, fields: Fields, files: int) -> "SplitFacts":
-        """Undo `fields`; there cannot be more shards than files."""
-        if not _NUMBERS.fullmatch(numbers := fields.text("numbers")):
-            raise FormatError("its field 'numbers' is not a number type")
-        shards = fields.whole("shards", most=files)
-        views = fields.whole("views", least=2, most=MAX_VIEWS) if "views" in fields.names() else 1
-        samples = fields.whole("samples", most=MAX_SAMPLES // views)
-        return cls(samples, fields.whole("rows", most=samples * views), shards, numbers, views)
 
 
 @dataclass(frozen=True)
@@ -108,6 +57,7 @@ class Manifest:
         clipped: what 8 bits cut off; None where that is nothing, or not known.
         column: what the column of morphed values is called in the shards.
         plain_shape: of samples before zeros filled their tiles; None where none were needed.
+        protection: what rows tell at most; None where they are images.
     """
 
     delivery_id: str
@@ -130,6 +80,7 @@ class Manifest:
     clipped: Clipping | None = None
     column: str = IMAGE
     plain_shape: Shape | None = None
+    protection: Protection | None = None
 
     @property
     def network_shape(self) -> Shape:
@@ -139,8 +90,10 @@ class Manifest:
     @property
     def version(self) -> int:
         """Of the format: the lowest that has everything it says."""
-        if self.plain_shape is not None or any(split.views > 1 for split in self.splits.values()):
+        if self.protection is not None:
             return LARGEST_VERSION
+        if self.plain_shape is not None or any(split.views > 1 for split in self.splits.values()):
+            return VIEWS_VERSION
         if self.column != IMAGE:
             return INT8_VERSION
         return VERSION if self.clipped is None else CLIPPED_VERSION
@@ -169,6 +122,10 @@ class Manifest:
             del content["column"]
         if self.plain_shape is None:
             del content["plain_shape"]
+        if self.protection is None:
+            del content["protection"]
+        else:
+            content["protection"] = self.protection.fields()
         text = json.dumps(content, indent=1).encode() + b"\n"
         store.write(NAME, text.replace(BLANK.encode(), hashlib.sha256(text).hexdigest().encode(), 1))
         return whole
@@ -195,7 +152,7 @@ class Manifest:
             raise DeliveryError(f"{name} is damaged: get the delivery again") from None
         if form != FORMAT:
             raise DeliveryError(f"{name} does not belong to a delivery")
-        if version not in (VERSION, CLIPPED_VERSION, INT8_VERSION, LARGEST_VERSION):
+        if version not in VERSIONS:
             is_newer = isinstance(version, int) and version > LARGEST_VERSION
             raise DeliveryError(
                 f"{name} has version {shown(version, 9)} and this program knows {LARGEST_VERSION}: "
@@ -217,14 +174,14 @@ class Manifest:
         known = {*cls.__dataclass_fields__, "format", "version", "seal"}
         if unknown := fields.names() - known:
             raise FormatError(f"it has a field '{shown(min(unknown))}', which is unknown")
-        files = {name: _file_facts(facts) for name, facts in fields.objects("files")}
+        files = {name: FileFacts.parse(facts) for name, facts in fields.objects("files")}
         splits = {name: SplitFacts.parse(facts, len(files)) for name, facts in fields.objects("splits")}
         classes, dtype = fields.optional("classes", fields.texts), check_dtype(fields.text("dtype"))
         if not splits:
             raise FormatError("it has no split")
-        plain_shape = _plain_shape(fields)
-        is_largest = plain_shape is not None or any(split.views > 1 for split in splits.values())
-        if is_largest != (fields.value("version") == LARGEST_VERSION):
+        plain_shape, protection = _plain_shape(fields), _protection(fields, splits)
+        has_views = plain_shape is not None or any(split.views > 1 for split in splits.values())
+        if protection is None and has_views != (fields.value("version") == VIEWS_VERSION):
             raise FormatError("its views and its 'plain_shape' do not fit its version")
         if sum(split.shards for split in splits.values()) > len(files):
             raise FormatError("it has more shards than files")
@@ -253,17 +210,34 @@ class Manifest:
             clipped=Clipping.parse(fields.object("clipped")) if "clipped" in fields.names() else None,
             column=_column(fields, dtype),
             plain_shape=plain_shape,
+            protection=protection,
         )
 
 
 def _column(fields: Fields, dtype: Dtype) -> str:
     """What the values are called: until 8-bit ones had a name of their own, no manifest said it."""
     version = fields.value("version")
-    is_said = version == INT8_VERSION or (version == LARGEST_VERSION and dtype == "int8")
+    is_said = version == INT8_VERSION or (version >= VIEWS_VERSION and dtype == "int8")
     column = fields.text("column") if is_said or "column" in fields.names() else IMAGE
     if (column != IMAGE) != is_said or (is_said and column != column_of(dtype)):
         raise FormatError("its field 'column' does not fit its version and number type")
     return column
+
+
+def _protection(fields: Fields, splits: Collection[str]) -> Protection | None:
+    """What protects the rows, for each of its splits."""
+    if ("protection" in fields.names()) != (fields.value("version") == LARGEST_VERSION):
+        raise FormatError("its field 'protection' does not fit its version")
+    if "protection" not in fields.names():
+        return None
+    protection = Protection.parse(fields.object("protection"))
+    shape = "plain_shape" if "plain_shape" in fields.names() else "input_shape"
+    elements = element_count(check_shape(fields.wholes(shape)))
+    if set(protection.certificates) != set(splits):
+        raise FormatError("its certificates are not for its splits")
+    if any(one.features != elements for one in protection.certificates.values()):
+        raise FormatError("its certificates are for rows of another length")
+    return protection
 
 
 def _plain_shape(fields: Fields) -> Shape | None:
@@ -273,12 +247,6 @@ def _plain_shape(fields: Fields) -> Shape | None:
     whole = check_shape(fields.wholes("input_shape"))
     layout = Layout.of(fields.text("layout"), whole, fields.whole("kappa", least=1))
     return check_plain_shape(fields.wholes("plain_shape"), layout)
-
-
-def _file_facts(fields: Fields) -> FileFacts:
-    if not _DIGEST.fullmatch(digest := fields.text("sha256")):
-        raise FormatError("its field 'sha256' is not a digest")
-    return FileFacts(bytes=fields.whole("bytes"), sha256=digest)
 
 
 def _normalisation(fields: Fields) -> Normalisation:

@@ -96,6 +96,11 @@ class Encoding:
         smallest_useful = 1e-12 + 1e-6 * reach.max()
         return cls(dtype, (np.maximum(reach, smallest_useful) / LEVELS).astype(np.float32))
 
+    @classmethod
+    def reaching(cls, reach: float, elements: int) -> "Encoding":
+        """One in 8 bits that holds numbers as far from zero as this, the same for every element."""
+        return cls("int8", np.full(elements, reach / LEVELS, np.float32))
+
     def encode(self, rows: Array, out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
         """Rows as they are stored, in `out` if it is given."""
         if self.scales is None:

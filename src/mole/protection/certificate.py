@@ -59,6 +59,21 @@ class Certificate:
         growth = math.expm1(2 * bits * math.log(2) / features) if bits < 500 * features else math.inf
         return cls(features, clip, clip / math.sqrt(features * growth) if growth else math.inf)
 
+    @classmethod
+    def for_epsilon(
+        cls, epsilon: float, delta: float, *, features: int, clip: float = 1.0
+    ) -> "Certificate":
+        """The noise that gives (epsilon, delta) differential privacy between any two images."""
+        if not 0 < epsilon < math.inf or not 0 < delta < 1:
+            raise ParameterError(
+                f"epsilon is a positive number and delta between 0 and 1, not {epsilon} and {delta}"
+            )
+        try:
+            from dp_accounting import get_sigma_gaussian  # noqa: PLC0415  (an extra)
+        except ImportError:
+            raise MissingExtraError("epsilon is worked out by dp-accounting", "front") from None
+        return cls(features, clip, 2 * clip * float(get_sigma_gaussian(epsilon, delta)))
+
     @property
     def bits(self) -> float:
         """Bits that a row tells about its image at most, on average: (d / 2) log2(1 + C^2 / (d sigma^2)).

@@ -12,9 +12,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
-from typing import Literal, get_args
 
-from mole.errors import MoleWarning, ParameterError
+from mole.errors import MoleWarning
 from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.manifest import Manifest
@@ -23,15 +22,15 @@ from mole.exchange.signatures import sign_delivery
 from mole.progress import Progress, no_progress
 from mole.provider.class_names import asked_for, handed_over_by, what_leaves
 from mole.provider.copying import refuse_copying
+from mole.provider.counting import Counting
 from mole.provider.delivery_maker import DeliveryMaker, Engine
-from mole.provider.device_product import DeviceProduct
+from mole.provider.engines import EngineName, chosen_engine, chosen_product
 from mole.provider.image_views import check_views
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
-from mole.provider.local_engine import write_here
 from mole.provider.place import claim, give_up_if_nothing_is_lost, refuse_taken
-from mole.provider.plan import Plan, kept_types
-from mole.provider.ray_engine import RayEngine, check_ray
+from mole.provider.plan import Plan, kept_types, prepared
+from mole.provider.protect import Protect, check_core
 from mole.provider.remarks import (
     ask_ledger,
     warn_of_clipping,
@@ -42,13 +41,13 @@ from mole.provider.replacing import alone_at, put_in_place
 from mole.provider.row_numbers import RowNumbers
 from mole.provider.shard_maker import why_left_out
 from mole.scheme.augmented import LayerDtype
-from mole.scheme.block_product import Product, multiply
+from mole.scheme.block_product import Product
 from mole.scheme.factored import LayerForm
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layer_sizes import refuse_too_large
 from mole.sources.inspection import inspect
 from mole.sources.opening import read_source
-from mole.sources.preparation import Mode, Preparation, Resize
+from mole.sources.preparation import Mode, Resize
 from mole.sources.reading import Bits, Reading, Window
 from mole.sources.source import BadSampleError, Source, without_labels
 from mole.storage.identities import recipient_texts
@@ -56,8 +55,6 @@ from mole.storage.locations import absolute
 from mole.storage.signing import SigningKey
 from mole.storage.stores import Store
 
-EngineName = Literal["local", "ray"]
-ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 Address = str | os.PathLike[str]
 
 
@@ -73,6 +70,8 @@ class Delivered:
         core: which kind of core morphed it.
         was_complete: whether it lay there finished already, so that nothing was done.
         labels_from: what gave them, if it was not the data itself: a table, or a DICOM tag.
+        spent: of a protected delivery, the most bits that any of its images has given away by now, in all
+            deliveries under the key.
     """
 
     delivery: Delivery
@@ -82,6 +81,7 @@ class Delivered:
     core: str
     was_complete: bool = False
     labels_from: str | None = None
+    spent: float | None = None
 
 
 def deliver(
@@ -105,6 +105,7 @@ def deliver(
     bits: Bits = 8,
     allow_copying_layer: bool = False,
     views: int = 1,
+    protect: Protect | None = None,
     rows_per_shard: int | None = None,
     engine: EngineName = "local",
     ray_address: str | None = None,
@@ -144,6 +145,8 @@ def deliver(
         allow_copying_layer: augment a layer even if it copies pixels (`mole.provider.copying`).
         views: how many views of each image leave, of the split that is learnt from: the image itself, and
             others that are shifted and mirrored (`mole.provider.image_views`), each as a row of its own.
+        protect: hand over noisy features instead of images, with a bound on what each row tells
+            (`mole.provider.protect.Protect`); the first layer is then one on features.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         engine: what writes the shards: 'local' for this machine, 'ray' for the machines of a Ray cluster.
         ray_address: of a running cluster, as host:port, which gets the key; None for a Ray of its own on
@@ -161,8 +164,8 @@ def deliver(
     Warns:
         MoleWarning: if the key is used for a second first layer, its file holds another key than before,
             files are left out, images have several number types or leave as several views, names of
-            classes stay, 8 bits cut values
-            off, or the ledger cannot be written in one of its places.
+            classes stay, 8 bits cut values off, a front gives something else than numbers, or
+            the ledger cannot be written in one of its places.
         PrivacyWarning: if text may be burned into the pixels of DICOM files.
 
     Raises:
@@ -173,10 +176,11 @@ def deliver(
     """
     sealed_for = recipient_texts(recipients)
     first = load_first_layer(layer)
-    if layer_dtype is not None and not allow_copying_layer:
+    front = None if protect is None else protect.front_for(first, engine)
+    if front is None and layer_dtype is not None and not allow_copying_layer:
         refuse_copying(first, "the first layer" if isinstance(layer, FirstLayer) else os.fspath(layer))
-    write_shards = _engine(engine, ray_address, source, out)
-    product = _product(device, engine)
+    write_shards = chosen_engine(engine, ray_address, source, out)
+    product = chosen_product(device, engine)
     if not replace:
         known = {"layer": first.fingerprint, "dtype": dtype, "mode": mode, "resize": resize, "views": views}
         refuse_taken(out, {**known, "keep": list(keep)})
@@ -188,12 +192,15 @@ def deliver(
         warnings.warn(f"{leaving.kept}; {parameter}=True hands them over", MoleWarning, stacklevel=2)
         opened = opened if leaving.labels else without_labels(opened)
     kept_types(opened, keep)
-    preparation = Preparation.for_layer(first, mode=mode, resize=resize)
+    terms = None if protect is None or front is None else protect.terms(front, opened.splits)
+    preparation = prepared(first, front, mode, resize)
     check_views(views, opened, preparation)
     looked = inspect(opened, preparation)
     looked.refuse(skip_bad=skip_bad)
 
     key = key if isinstance(key, MorphKey) else key()
+    if front is not None:
+        check_core(key)
     if layer_dtype is not None:
         refuse_too_large(first, key.parameters.to_layout(), layer_dtype, layer_form)
     signing = _signing_key(sign)
@@ -206,37 +213,63 @@ def deliver(
         layer_form=layer_form, mode=mode, resize=resize, keep=tuple(keep), skip_bad=skip_bad,
         class_names=leaving.class_names, labels=leaving.labels,
         reading=changed(reading.for_other_processes, labels=leaving.labels),
-        rows_per_shard=rows_per_shard, recipients=sealed_for, views=views,
+        rows_per_shard=rows_per_shard, recipients=sealed_for, views=views, front=front, protection=terms,
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
+    counting = None if protect is None else Counting(protect, plan, opened, key, out)
+    plan = plan if counting is None else counting.plan
     warn_of_what_leaves(plan, opened, looked)
+    spent = None if counting is None else counting.check_budget()
+    made = _made(
+        plan, opened, key, out, counting, replace=replace, signing=signing, product=product,
+        write_shards=write_shards, progress=progress,
+    )  # fmt: skip
+    for failure in ledger.record(made.delivery.manifest, [bad.name for bad in made.skipped]):
+        warnings.warn(failure, MoleWarning, stacklevel=2)
+    warn_of_clipping(made.delivery.manifest)
+    return changed(made, spent=spent)
+
+
+def _made(
+    plan: Plan,
+    source: Source,
+    key: MorphKey,
+    out: Address | Store,
+    counting: Counting | None,
+    *,
+    replace: bool,
+    signing: SigningKey | None,
+    product: Product,
+    write_shards: Engine,
+    progress: Progress,
+) -> Delivered:
+    """Make what is planned, alone at its place, unless it lies there finished already.
+
+    Nothing is left of a failure before the first shard.
+    """
     with alone_at(out, plan, key, replace=replace) as (place, replaced):
         store = place
         is_finished = claim(store, plan)
         try:
-            maker = DeliveryMaker(plan, opened, key, store, product)
+            if counting is not None:
+                counting.spend()
+            maker = DeliveryMaker(plan, source, key, store, product)
             manifest = Manifest.read(store) if is_finished else maker.make(write_shards, progress)
-            skipped = _skipped(Delivery(store, manifest), plan, opened, key)
+            skipped = _skipped(Delivery(store, manifest), plan, source, key)
             if signing is not None:
                 sign_delivery(store, signing)
         except BaseException:
             give_up_if_nothing_is_lost(store)
+            if counting is not None:
+                counting.forget_if_nothing_was_made(store)
             raise
         if replaced is not None:
             store = put_in_place(replaced, plan, key)
-    for failure in ledger.record(manifest, [bad.name for bad in skipped]):
-        warnings.warn(failure, MoleWarning, stacklevel=2)
-    warn_of_clipping(manifest)
-    has_labels = any(split.labels is not None for split in opened.splits.values())
     return Delivered(
-        Delivery(store, manifest),
-        skipped,
-        opened.kind,
-        has_labels,
-        key.core,
-        is_finished,
-        opened.labels_from,
-    )
+        Delivery(store, manifest), skipped, source.kind,
+        has_labels=any(split.labels is not None for split in source.splits.values()),
+        core=key.core, was_complete=is_finished, labels_from=source.labels_from,
+    )  # fmt: skip
 
 
 def _signing_key(
@@ -245,35 +278,6 @@ def _signing_key(
     if isinstance(sign, str | os.PathLike):
         return SigningKey.load(sign)
     return sign if sign is None or isinstance(sign, SigningKey) else sign()
-
-
-def _product(device: str | None, engine: EngineName) -> Product:
-    """What multiplies; an error if there is no such device, before any work is done."""
-    if device is None:
-        return multiply
-    if engine != "local":
-        raise ParameterError(
-            "a device is for the engine that works on this machine", advice={"engine": "local"}
-        )
-    return DeviceProduct(device)
-
-
-def _engine(
-    name: EngineName, ray_address: str | None, source: Address | Source, out: Address | Store
-) -> Engine:
-    """What writes shards; an error if it could not, before any work is done."""
-    if name not in ENGINES:
-        raise ParameterError(f"engine '{name}' is unknown", advice={"engine": ENGINES})
-    if name == "local":
-        if ray_address is not None:
-            raise ParameterError("a Ray address is for the engine that uses Ray", advice={"engine": "ray"})
-        return write_here
-    if isinstance(source, Source):
-        raise ParameterError("Ray's workers open the data themselves: give its path or URL as the source")
-    if not isinstance(out, str | os.PathLike):
-        raise ParameterError("Ray's workers open the delivery themselves: give its path or URL as `out`")
-    check_ray(ray_address)
-    return RayEngine(ray_address)
 
 
 def _skipped(delivery: Delivery, plan: Plan, source: Source, key: MorphKey) -> tuple[BadSampleError, ...]:

@@ -6,7 +6,7 @@ A file that is there is complete, so interrupted work resumes with those that ar
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -16,9 +16,10 @@ from mole.exchange.card import NAME as CARD
 from mole.exchange.card import dataset_card
 from mole.exchange.clipping import Clipping
 from mole.exchange.delivery import AUGMENTED, UNFINISHED
+from mole.exchange.facts import SplitFacts
 from mole.exchange.layer_files import save_into
 from mole.exchange.manifest import NAME as MANIFEST
-from mole.exchange.manifest import Manifest, SplitFacts
+from mole.exchange.manifest import Manifest
 from mole.exchange.probes import MAX_PROBE_ERROR, Probes, probe_error, save_probes
 from mole.exchange.shard_files import ShardFacts, ShardFile
 from mole.exchange.shards import (
@@ -34,11 +35,13 @@ from mole.progress import Progress
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key import augment
 from mole.provider.plan import Plan, ShardJob
+from mole.provider.protector import Protector
+from mole.provider.remarks import warn_of_front
 from mole.provider.shard_maker import ShardMaker, why_left_out
 from mole.provider.witnesses import WitnessMaker, smooth_images, unclipped
 from mole.scheme.block_product import Product, multiply
 from mole.scheme.convolution import features_of
-from mole.scheme.shapes import Array, unroll
+from mole.scheme.shapes import Array, element_count, unroll
 from mole.scheme.sharing_out import single_products
 from mole.sources.source import Source
 from mole.storage.stores import Store
@@ -61,8 +64,14 @@ class DeliveryMaker:
     def make(self, engine: Engine, progress: Progress) -> Manifest:
         """Make every file that is missing."""
         plan, store = self._plan, self._store
-        with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="decode") as decoders:
-            maker = ShardMaker(plan, self._source, self._key, decoders=decoders, product=self._product)
+        with (
+            ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="decode") as decoders,
+            self._protector() as protector,
+        ):
+            maker = ShardMaker(
+                plan, self._source, self._key,
+                decoders=decoders, product=self._product, protector=protector,
+            )  # fmt: skip
             maker.read(replace(plan.jobs[0], stop=1))  # a wrong shape shows before the hard work
             present = store.names()
             missing = [job for job in plan.jobs if job.name not in present or self._is_dated(job)]
@@ -70,6 +79,8 @@ class DeliveryMaker:
             encoding = load_encoding(store, plan.dtype, plan.input_shape) if is_fitted else self._fit(maker)
             probes, error = self._checked_layer(encoding, is_written=AUGMENTED in present)
             self._follow(engine(maker, missing, encoding, store), missing, progress)
+        if protector is not None and protector.not_numbers:
+            warn_of_front(protector.not_numbers)
         shards = {job: ShardFile(store, job.name).facts() for job in plan.jobs}
         clipped = sum((self._clipped(job, facts) for job, facts in shards.items()), Clipping())
         manifest = replace(
@@ -111,7 +122,14 @@ class DeliveryMaker:
         return probes, float(f"{error:.3g}")
 
     def _fit(self, maker: ShardMaker) -> Encoding:
-        """The scales of 8-bit data, from the first shards: in their secret order a random sample."""
+        """The scales of 8-bit data, from the first shards: in their secret order a random sample.
+
+        Those of a protected delivery follow from its certificates alone.
+        """
+        if (terms := self._plan.protection) is not None:
+            encoding = Encoding.reaching(terms.reach, element_count(self._plan.input_shape))
+            save_encoding(self._store, encoding)
+            return encoding
         sample: list[Array] = []
         with single_products(1):  # several threads add up in another order: one gives the same everywhere
             for job in self._plan.jobs:
@@ -122,6 +140,12 @@ class DeliveryMaker:
         encoding = Encoding.fit(self._plan.dtype, np.concatenate(sample))
         save_encoding(self._store, encoding)
         return encoding
+
+    def _protector(self) -> AbstractContextManager[Protector | None]:
+        """What turns images into protected rows, if they are to be."""
+        if self._plan.front is None or self._plan.protection is None:
+            return nullcontext()
+        return Protector(self._plan.front, self._plan.protection)
 
     def _follow(
         self, writing: Generator[int, None, None], missing: Sequence[ShardJob], progress: Progress
@@ -195,6 +219,7 @@ class DeliveryMaker:
             columns=plan.keep,
             splits=splits,
             column=column_of(plan.dtype),
+            protection=plan.protection,
             plain_shape=None if plan.input_shape == plan.layer.input_shape else plan.layer.input_shape,
         )
 

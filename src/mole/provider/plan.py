@@ -12,6 +12,8 @@ import pyarrow as pa
 from mole.errors import ParameterError
 from mole.exchange.shards import RESERVED, Dtype, shard_name
 from mole.foreign_text import shown
+from mole.protection.front_file import Front
+from mole.protection.terms import Protection
 from mole.provider.image_views import learning_split
 from mole.provider.keys import MorphKey
 from mole.scheme.augmented import LayerDtype
@@ -76,6 +78,8 @@ class Plan:
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         recipients: for whom the delivery is sealed; none for one that is not.
         views: how many views of each image leave, of the split that is learnt from.
+        front, protection: what a protected delivery is made with, and the certificate of each split.
+        draft_name: what names a protected delivery in the place of its data, of which nothing may leave.
         input_shape: shape of a morphed sample: the layer's, unless zeros fill its tiles.
         sizes: how many samples each split has.
         classes: names of the classes that leave, if any.
@@ -101,6 +105,9 @@ class Plan:
     rows_per_shard: int | None = None
     recipients: tuple[str, ...] = ()
     views: int = 1
+    front: Front | None = None
+    protection: Protection | None = None
+    draft_name: str | None = None
     input_shape: Shape = field(init=False)
     sizes: Mapping[str, int] = field(init=False)
     classes: tuple[str, ...] | None = field(init=False)
@@ -124,13 +131,13 @@ class Plan:
 
     @cached_property
     def preparation(self) -> Preparation:
-        """How samples become plain data."""
-        return Preparation.for_layer(self.layer, mode=self.mode, resize=self.resize)
+        """How samples become plain data: as the front takes them, if there is one, or the first layer."""
+        return prepared(self.layer, self.front, self.mode, self.resize)
 
     @cached_property
     def jobs(self) -> list[ShardJob]:
         """The shards of each split, of about the same size, so that cores which share them end together."""
-        elements = element_count(self.input_shape)
+        elements = max(element_count(self.input_shape), element_count(self.preparation.input_shape) // 4)
         at_most = self.rows_per_shard or max(1, SHARD_BYTES // (4 * elements))
         jobs = []
         for name in self.sizes:
@@ -186,6 +193,8 @@ class Plan:
             options["recipients"] = self.recipients
         if self.views != 1:
             options["views"] = self.views
+        if self.protection is not None:
+            options["protection"] = self.protection.fields()
         return options
 
     def _parts(self, source: Source, key: MorphKey, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -201,8 +210,18 @@ class Plan:
         }
 
     def _named_by(self, source: Source, key: MorphKey, options: Mapping[str, Any]) -> str:
-        facts = [source.fingerprint, self.sizes, self.layer.fingerprint, key.fingerprint, options]
+        what = source.fingerprint if self.draft_name is None else self.draft_name
+        facts = [what, self.sizes, self.layer.fingerprint, key.fingerprint, options]
         return key.mac("delivery", json.dumps(facts, sort_keys=True))
+
+
+def prepared(
+    layer: FirstLayer, front: Front | None, mode: Mode | None, resize: Resize | None
+) -> Preparation:
+    """How samples become what the front takes, if there is one, or the first layer."""
+    if front is not None:
+        return Preparation(front.input_shape, front.normalisation, mode, resize)
+    return Preparation.for_layer(layer, mode=mode, resize=resize)
 
 
 def kept_types(source: Source, keep: Sequence[str]) -> dict[str, pa.DataType]:

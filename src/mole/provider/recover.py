@@ -54,9 +54,14 @@ def recover(
     the key opens with it; one that was sealed otherwise needs an identity.
 
     Raises:
-        DeliveryError: if the key is not the one that made the delivery.
+        DeliveryError: if the key is not the one that made the delivery, or the delivery is protected.
     """
     opened = opened_for(delivery, key, identity)
+    if opened.manifest.protection is not None:
+        raise DeliveryError(
+            f"{opened.label} cannot be turned back into images: it is protected, and holds noisy features "
+            "of them, from which nobody can make the images, with the key or without"
+        )
     arrays: Arrays = {}
     done, total = 0, sum(facts.rows // facts.views for facts in opened.manifest.splits.values())
     for split in opened.manifest.splits:

@@ -75,6 +75,16 @@ def warn_of_clipping(manifest: Manifest, stacklevel: int = 3) -> None:
         )
 
 
+def warn_of_front(not_numbers: int) -> None:
+    """Say so where a front gave something else than numbers."""
+    warnings.warn(
+        f"the front gave {counted(not_numbers, 'value')} that are no finite numbers, and zero stands in "
+        "their place: ask its developer whether that is meant",
+        MoleWarning,
+        stacklevel=4,
+    )
+
+
 def warn_of_resizing(ledger: Ledger, layer_fingerprint: str, resize: str | None) -> None:
     """Say so where requests are brought to size in another way than what the network learnt from."""
     if (before := ledger.other_resize(layer_fingerprint, resize)) is not None:

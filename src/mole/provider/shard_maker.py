@@ -14,6 +14,7 @@ from mole.exchange.shards import Encoding, Shard, common_dtype, write_shard
 from mole.provider.image_views import with_views
 from mole.provider.keys import MorphKey
 from mole.provider.plan import Plan, ShardJob, kept_values
+from mole.provider.protector import Protector
 from mole.provider.row_numbers import RowNumbers
 from mole.scheme.block_product import Product, multiply
 from mole.scheme.shapes import Array, element_count, unroll
@@ -41,6 +42,7 @@ class ShardMaker:
         *,
         decoders: Executor | None = None,
         product: Product = multiply,
+        protector: Protector | None = None,
     ) -> None:
         self.plan = plan
         self.key = key
@@ -60,6 +62,7 @@ class ShardMaker:
         self._stopped = Event()
         self._rooms = local()
         self._product = product
+        self._protector = protector
 
     def write(
         self, job: ShardJob, encoding: Encoding, store: Store, room: npt.NDArray[Any] | None = None
@@ -84,8 +87,8 @@ class ShardMaker:
 
         Its values lie in `room`, if there is some, until that is used again.
         """
-        elements = element_count(self._input_shape)
-        at_once = max(1, PIECE_BYTES // (4 * elements))
+        shapes = (self._input_shape, self.plan.preparation.input_shape)
+        at_once = max(1, PIECE_BYTES // (4 * max(map(element_count, shapes))))
         values = self.room([job], encoding) if room is None else room[: job.rows]
         plain, morphed = self._piece_rooms(min(at_once, job.rows))
         positions: list[int] = []
@@ -94,7 +97,7 @@ class ShardMaker:
         for piece in job.pieces(at_once):
             if self._stopped.is_set():
                 raise DeliveryError(f"{job.name} was not finished: call again to resume")
-            rows = self.read(piece, plain)
+            rows = self._protected(job.split, self.read(piece, plain))
             filled = values[len(positions) : len(positions) + len(rows.plain)]
             made = filled if filled.dtype == rows.plain.dtype else morphed[: len(filled)]
             self.key.morphing.morph(rows.plain, out=made, product=self._product, threads=1)
@@ -116,6 +119,12 @@ class ShardMaker:
             self._preparations[job.split], split, numbers.tolist(),
             skip_bad=self.plan.skip_bad, workers=self._decoders, out=room,
         )  # fmt: skip
+
+    def _protected(self, split: str, rows: PlainSamples) -> PlainSamples:
+        """What may leave of the images, where they are protected: no trace of their number type either."""
+        if self._protector is None:
+            return rows
+        return PlainSamples(self._protector.rows(rows.plain, split), rows.places, {"float32"})
 
     def read_row(self, job: ShardJob, row_id: str) -> Array:
         """Plain data of one row of a shard, (1, *shape), read from the source."""

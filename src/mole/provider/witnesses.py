@@ -15,7 +15,7 @@ from mole.provider.plan import ShardJob
 from mole.provider.shard_maker import ShardMaker
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.convolution import features_of
-from mole.scheme.shapes import Array, Shape, element_count
+from mole.scheme.shapes import Array, Shape, element_count, roll
 from mole.storage.stores import Store, stored_file
 
 COUNT = 8
@@ -34,6 +34,8 @@ def unclipped(plain: Array, morphed: Array, scales: Array) -> tuple[Array, Array
 class WitnessMaker:
     """Finds a witness for every shard, in the source once more: what was written is not trusted.
 
+    Of a protected delivery the rows themselves serve: nothing else may be made from its images.
+
     One of a shard's first rows serves, if no error that 8 or 16 bits could make would hide another key.
     That bound is a wide one: where none of them serves, the strongest rows are tried on the augmented
     layer itself, to see how far off their features really are.
@@ -42,6 +44,7 @@ class WitnessMaker:
     def __init__(self, maker: ShardMaker, encoding: Encoding, probes: Probes, store: Store) -> None:
         self._maker, self._encoding, self._probes, self._store = maker, encoding, probes, store
         self._layer = layer = maker.plan.layer
+        self._is_protected = maker.plan.protection is not None
         self._order = maker.key.channel_order(layer.channels)
         bias = np.zeros(layer.channels) if layer.bias is None else layer.bias[self._order]
         self._bias = np.repeat(bias.astype(np.float32), element_count(layer.output_grid))
@@ -54,7 +57,8 @@ class WitnessMaker:
         numbers, rows, positions, features = [], [], [], []
         for number, (job, facts) in enumerate(shards.items()):
             where = self._positions(job)
-            found = self._first(job, facts, where, error) or self._strongest(job, where)
+            found = None if self._is_protected else self._first(job, facts, where, error)
+            found = found or self._strongest(job, where)
             if found is not None:
                 row_id, true = found
                 numbers.append(number)
@@ -97,13 +101,23 @@ class WitnessMaker:
         rows = self._encoding.decode(shard.values)
         best, best_share = None, TELLS / 2  # well inside what is allowed later
         for index in np.argsort(-root_mean_square(rows), kind="stable")[:STRONGEST].tolist():
-            true = self._features(self._maker.read_row(job, shard.row_ids[index]), where)
-            found = self._augmented.features(rows[index : index + 1]).reshape(1, -1)[:, where]
+            row = rows[index : index + 1]
+            true = self._features(self._plain(job, shard.row_ids[index], row), where)
+            found = self._augmented.features(row).reshape(1, -1)[:, where]
             linear = self._linear(true, where)
             off = float(root_mean_square(found - true)[0])
             if linear > 0 and off <= best_share * linear:
                 best, best_share = (shard.row_ids[index], true[0]), off / linear
         return best
+
+    def _plain(self, job: ShardJob, row_id: str, morphed: Array) -> Array:
+        """Plain data of a row, (1, *shape): from the source, or of a protected one what left of it.
+
+        The noise of a protected row is nowhere else, and its image must not be asked for a second time.
+        """
+        if self._is_protected:
+            return roll(self._maker.key.morphing.unmorph(morphed), self._maker.plan.input_shape)
+        return self._maker.read_row(job, row_id)
 
     @cached_property
     def _augmented(self) -> AugmentedLayer:

@@ -1,0 +1,143 @@
+"""What every image has given away so far: bits, added up over all protected deliveries under a key.
+
+An image is known by a digest that only the holder of the key can compute. Like the ledger it is kept twice,
+beside the key and in the user's folder; what either of the two tells counts. It is written before the first
+row leaves: work that was begun counts as done.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mole.errors import DeliveryError
+from mole.provider.ledger import STATE, Ledger
+from mole.quantities import counted
+from mole.storage.atomic import reason_of
+
+SUFFIX = ".spent"
+MARGIN = 1e-9  # of the budget: what adding up rounds
+TABLES = """
+CREATE TABLE IF NOT EXISTS spent
+    (delivery TEXT, image TEXT, bits REAL, PRIMARY KEY (delivery, image)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS drafts (draft TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What the images of one key have given away.
+
+    Attributes:
+        paths: its files: SQLite's, for the owner alone.
+    """
+
+    paths: tuple[Path, ...]
+
+    @classmethod
+    def beside(cls, ledger: Ledger) -> "Spending":
+        """That of the key of a ledger.
+
+        Raises:
+            DeliveryError: if there is no place for it.
+        """
+        paths = tuple(path.with_suffix(SUFFIX) for path in ledger.paths())
+        if not paths:
+            raise DeliveryError(
+                f"a protected delivery is counted, and there is no folder for that: set {STATE} to one"
+            )
+        return cls(paths)
+
+    def draft(self, draft: str) -> str | None:
+        """The name that a delivery was begun under, if it was."""
+        for path in self.paths:
+            with _opened(path) as found:
+                row = found.execute("SELECT name FROM drafts WHERE draft = ?", (draft,)).fetchone()
+            if row is not None:
+                return str(row[0])
+        return None
+
+    def begin(self, draft: str, name: str) -> None:
+        """Keep the name of a delivery, so that it can be gone on with."""
+        for path in self.paths:
+            with _opened(path) as found:
+                found.execute("INSERT OR REPLACE INTO drafts VALUES (?, ?)", (draft, name))
+
+    def totals(self) -> dict[str, float]:
+        """Bits that each image has given away, by its digest."""
+        rows: dict[tuple[str, str], float] = {}
+        for path in self.paths:
+            with _opened(path) as found:
+                for delivery, image, bits in found.execute("SELECT delivery, image, bits FROM spent"):
+                    rows[delivery, image] = max(bits, rows.get((delivery, image), 0.0))
+        totals: dict[str, float] = {}
+        for (_, image), bits in rows.items():
+            totals[image] = totals.get(image, 0.0) + bits
+        return totals
+
+    def most_after(self, delivery: str, images: Mapping[str, float], budget: float | None = None) -> float:
+        """The most that any image of a delivery will have given away with it, counted once.
+
+        Args:
+            delivery: its id.
+            images: bits that each of its images gives away, by digest.
+            budget: bits that no image may exceed.
+
+        Raises:
+            DeliveryError: if some would.
+        """
+        before, known = self.totals(), self._of(delivery)
+        after = [before.get(image, 0.0) + (0 if image in known else bits) for image, bits in images.items()]
+        most = max(after, default=0.0)
+        if budget is not None and most > budget * (1 + MARGIN):
+            over = sum(total > budget * (1 + MARGIN) for total in after)
+            raise DeliveryError(
+                f"{counted(over, 'image')} would have given away up to {most:.4g} bits in all deliveries "
+                f"under this key, and the budget is {budget:.4g}: deliver with fewer bits, leave them out, "
+                "or raise the budget"
+            )
+        return most
+
+    def spend(self, delivery: str, images: Mapping[str, float]) -> None:
+        """Count a delivery, once."""
+        for path in self.paths:
+            with _opened(path) as found:
+                rows = [(delivery, image, bits) for image, bits in images.items()]
+                found.executemany("INSERT OR IGNORE INTO spent VALUES (?, ?, ?)", rows)
+
+    def forget(self, delivery: str) -> None:
+        """Take back a delivery of which nothing was made."""
+        for path in self.paths:
+            with _opened(path) as found:
+                found.execute("DELETE FROM spent WHERE delivery = ?", (delivery,))
+
+    def _of(self, delivery: str) -> set[str]:
+        images: set[str] = set()
+        for path in self.paths:
+            with _opened(path) as found:
+                rows = found.execute("SELECT image FROM spent WHERE delivery = ?", (delivery,))
+                images.update(image for (image,) in rows)
+        return images
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """A file of it, made if it is missing; what is done to it is done wholly, or not at all."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.executescript(TABLES)
+            yield connection
+    except OSError as error:
+        raise DeliveryError(
+            f"{path} cannot be written: {reason_of(error)}: make it writable, or set {STATE} to another "
+            "folder"
+        ) from None
+    except sqlite3.Error as error:
+        raise DeliveryError(
+            f"{path} cannot be used ({error}): restore it from a copy; without it nobody can tell what "
+            "images have given away"
+        ) from None
