@@ -1,4 +1,4 @@
-"""`--window` and `--bits` where data is compared or learnt from, beside images of another kind."""
+"""`--window` and `--depth` where data is compared or learnt from, beside images of another kind."""
 
 import json
 
@@ -49,13 +49,13 @@ def test_an_audit_reads_the_data_as_the_delivery_did(place, tmp_path):
     assert "is not read as it was then" in apart[0]
     told = warnings_of(place, tmp_path / "two", *WINDOW, "--public", "similar.npz")
     assert not [one for one in told if "does not hold the images" in one]
-    deep = warnings_of(place, tmp_path / "three", *WINDOW, "--bits", "16", "--public", "scans")
+    deep = warnings_of(place, tmp_path / "three", *WINDOW, "--depth", "16", "--public", "scans")
     assert [one for one in deep if "are among the public images given" in one]  # these are windowed, too
 
 
 def test_a_key_may_learn_from_dicom_files_and_from_others(place, tmp_path):
     keygen = ["keygen", *LAYER, *FOR_ME, "--out", tmp_path / "new.key"]
-    made = right(*keygen, "--data", "scans", "--public", "similar.npz", *WINDOW, "--bits", "16", cwd=place)
+    made = right(*keygen, "--data", "scans", "--public", "similar.npz", *WINDOW, "--depth", "16", cwd=place)
     assert "learnt from 70 images" in made["whitening"]
 
 

@@ -56,7 +56,7 @@ COMMANDS = {
     ),
     "morph": Entry(
         PROVIDER,
-        "deliver",
+        "morph",
         "Morph further data with the same key, for predictions: without labels or an augmented layer.",
         f"new-photos {LAYER} {KEY} --out requests",
     ),

@@ -8,7 +8,7 @@ import typer
 
 from mole.cli.named_files import check_folder, secrets_for
 from mole.cli.options import (
-    BitsOption,
+    DepthOption,
     IdentityOption,
     JsonOption,
     PassphraseFileOption,
@@ -16,7 +16,7 @@ from mole.cli.options import (
     SkipBadOption,
     WindowOption,
     choices,
-    parse_bits,
+    parse_depth,
     parse_window,
     refuse_for_others,
 )
@@ -58,7 +58,7 @@ def audit(
         typer.Option(metavar="DELIVERY", help="Another delivery, or requests, under the same key."),
     ] = None,
     window: WindowOption = None,
-    bits: BitsOption = "8",
+    depth: DepthOption = "8",
     skip_bad: SkipBadOption = False,
     layer: Annotated[Path | None, typer.Option(metavar="FILE", help="The developer's first layer.")] = None,
     kappa: Annotated[
@@ -151,9 +151,9 @@ def audit(
         )
     if skip_bad and public is None:
         raise CallError("--skip-bad says how --public is read: add it, or leave it out")
-    if (window or bits != "8") and data is None and public is None:
+    if (window or depth != "8") and data is None and public is None:
         raise CallError(
-            "--window and --bits say how --data and --public are read: add one, or leave them out"
+            "--window and --depth say how --data and --public are read: add one, or leave them out"
         )
     if delivery is not None and any(option is not None for option in (kappa, tile, core, dtype)):
         raise CallError(
@@ -173,10 +173,10 @@ def audit(
     ):
         if delivery is not None:
             first = None if layer is None else load_first_layer(layer)
-            pixels: dict[str, Any] = {"window": parse_window(window), "bits": parse_bits(bits)}
+            pixels: dict[str, Any] = {"window": parse_window(window), "bits": parse_depth(depth)}
             original = None if data is None else open_source(data, labels=False, **pixels)
             similar = None if public is None else open_similar(public, **pixels)
-            refuse_for_others(filter(None, (original, similar)), window, bits)
+            refuse_for_others(filter(None, (original, similar)), window, depth)
             look_at(delivery)
             opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity)) if key else None
             found = opened_with(delivery, opened, identity)

@@ -18,10 +18,11 @@ GLUE = "\N{NO-BREAK SPACE}"
 NAMES = 28  # columns for the names of options; longer ones get a line of their own
 REQUIRED, OTHERS = "Required", "Options"
 GROUPS = {
-    "Images": ("--mode", "--resize", "--skip-bad", "--window", "--bits", "--keep", "--views"),
+    "Images": ("--mode", "--resize", "--skip-bad", "--window", "--depth", "--keep", "--views"),
     "Labels": (
         "--labels", "--label-column", "--label-tag", "--folder-labels", "--no-labels", "--class-names",
     ),
+    "Protection": ("--front", "--bits", "--sigma", "--epsilon", "--clip", "--budget"),
     "Secrets and signatures": (
         "--key", "--passphrase-file", "--identity", "--recipient", "--sign", "--signer", "--layer-signer",
         "--allow-second-layer",

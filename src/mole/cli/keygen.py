@@ -10,7 +10,7 @@ import typer
 
 from mole.cli.named_files import check_folder, read_passphrase_file, warn_of_key_among
 from mole.cli.options import (
-    BitsOption,
+    DepthOption,
     JsonOption,
     LayerOption,
     LayerSignerOption,
@@ -21,7 +21,7 @@ from mole.cli.options import (
     SkipBadOption,
     WindowOption,
     choices,
-    parse_bits,
+    parse_depth,
     parse_window,
     refuse_for_others,
 )
@@ -118,7 +118,7 @@ def keygen(
     mode: ModeOption = None,
     resize: ResizeOption = None,
     window: WindowOption = None,
-    bits: BitsOption = "8",
+    depth: DepthOption = "8",
     skip_bad: SkipBadOption = False,
     passphrase_file: PassphraseFileOption = None,
     recipient: Annotated[
@@ -140,8 +140,10 @@ def keygen(
         raise CallError("--tile says how many blocks there are: leave out --kappa")
     if tile is None and shuffle_tiles:
         raise CallError("--shuffle-tiles needs the side of the tiles: add --tile")
-    if not learning and (window or bits != "8" or skip_bad):
-        raise CallError("--window, --bits and --skip-bad say how --data is read: add it, or leave them out")
+    if not learning and (window or depth != "8" or skip_bad):
+        raise CallError(
+            "--window, --depth and --skip-bad say how --data is read: add it, or leave them out"
+        )
     first = load_first_layer(layer) if layer_signer is None else load_signed_layer(layer, layer_signer)[0]
     _check_place(out, kind)
     layout = None
@@ -151,10 +153,10 @@ def keygen(
     refuse_too_large(first, layout)
     warnings = keygen_warnings(out, first.fingerprint)
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
-    read: dict[str, Any] = {"labels": False, "window": parse_window(window), "bits": parse_bits(bits)}
+    read: dict[str, Any] = {"labels": False, "window": parse_window(window), "bits": parse_depth(depth)}
     sources = [] if data is None else [open_source(data, **read)]
     sources += [open_similar(place, **read) for place in public or ()]
-    refuse_for_others(sources, window, bits)
+    refuse_for_others(sources, window, depth)
     for source in sources:
         _look_at(source, preparation, skip_bad=skip_bad, quiet=quiet)
     passphrase = None if recipient else _new_passphrase(out, passphrase_file)

@@ -140,9 +140,9 @@ ViewsOption = Annotated[
         max=MAX_VIEWS,
     ),
 ]
-BitsText = Literal["8", "16"]
-BitsOption = Annotated[
-    BitsText,
+DepthText = Literal["8", "16"]
+DepthOption = Annotated[
+    DepthText,
     typer.Option(metavar="8|16", help="DICOM: 8 bits per pixel, or 16 to tell values apart more finely."),
 ]
 
@@ -162,19 +162,19 @@ def parse_window(text: str | None) -> Window | None:
     return centre, width
 
 
-def parse_bits(text: BitsText) -> Bits:
+def parse_depth(text: DepthText) -> Bits:
     """8 or 16.
 
-    >>> parse_bits("16")
+    >>> parse_depth("16")
     16
     """
     return 8 if text == "8" else 16
 
 
-def refuse_for_others(sources: Iterable[Source], window: str | None, bits: BitsText) -> None:
+def refuse_for_others(sources: Iterable[Source], window: str | None, depth: DepthText) -> None:
     """Refuse what is said of DICOM files where none of the sources has any: it would mean nothing."""
-    if (window is not None or bits != "8") and all(source.kind != "DICOM" for source in sources):
-        raise CallError("--window and --bits are for DICOM files, and there are none here: leave them out")
+    if (window is not None or depth != "8") and all(source.kind != "DICOM" for source in sources):
+        raise CallError("--window and --depth are for DICOM files, and there are none here: leave them out")
 
 
 def parse_shape(text: str) -> Shape:

@@ -7,8 +7,8 @@ import typer
 
 from mole.cli.named_files import check_output
 from mole.cli.options import (
-    BitsOption,
     DataArgument,
+    DepthOption,
     ForceOption,
     JsonOption,
     LayerOption,
@@ -18,7 +18,7 @@ from mole.cli.options import (
     ResizeOption,
     SkipBadOption,
     WindowOption,
-    parse_bits,
+    parse_depth,
     parse_window,
 )
 from mole.cli.terminal import progress_bar, say, show, warn, warn_of
@@ -42,7 +42,7 @@ def review(
     mode: ModeOption = None,
     resize: ResizeOption = None,
     window: WindowOption = None,
-    bits: BitsOption = "8",
+    depth: DepthOption = "8",
     skip_bad: SkipBadOption = False,
     layer_signer: LayerSignerOption = None,
     force: ForceOption = False,
@@ -55,7 +55,7 @@ def review(
     """
     check_output(out, force=force)
     first, signature = load_signed_layer(layer, layer_signer)
-    source = open_source(data, labels=False, window=parse_window(window), bits=parse_bits(bits))
+    source = open_source(data, labels=False, window=parse_window(window), bits=parse_depth(depth))
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
     if reason := too_large(augmented_bytes(first)):
         warn(
