@@ -166,8 +166,8 @@ def deliver(
             labels=leaving.labels if is_here else leaving.labels and (labels or True),
             **({} if is_here else reading), views=views, protect=protect, engine=engine,
             ray_address=ray_address, device=device, recipients=recipient or (),
-            sign=partial(signing_key, sign), allow_second_layer=allow_second_layer, replace=force, allow_copying_layer=True,
-            progress=progress,
+            sign=partial(signing_key, sign), allow_second_layer=allow_second_layer, replace=force,
+            allow_copying_layer=True, progress=progress,
         )  # fmt: skip
     if told := about_training(made, no_labels=no_labels, are_kept=bool(leaving.kept)):
         note(told, quiet=quiet)
