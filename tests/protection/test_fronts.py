@@ -5,31 +5,19 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import fronts
 from mole.errors import FileError, ShapeError
-from mole.protection.front_file import front_metadata, read_front
+from mole.protection.front_file import read_front
 from mole.protection.front_runner import FrontRunner
 from mole.scheme.normalisation import Normalisation
 
 SHAPE, FEATURES = (1, 6, 6), 5
 
 
-def front_model(weight: np.ndarray, nodes=None, *, metadata: bool = True, **changes) -> onnx.ModelProto:
-    """A front that multiplies flattened images by a weight."""
-    nodes = nodes or [
-        helper.make_node("Flatten", ["images"], ["rows"]),
-        helper.make_node("MatMul", ["rows", "weight"], ["features"]),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "front",
-        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["batch", *SHAPE])],
-        [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["batch", weight.shape[1]])],
-        [numpy_helper.from_array(weight, "weight")],
+def front_model(weight: np.ndarray, nodes=None, **changes) -> onnx.ModelProto:
+    return fronts.front_model(
+        weight, nodes, shape=SHAPE, normalisation=Normalisation((0.5,), (0.25,)), **changes
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9, **changes)
-    if metadata:
-        helper.set_model_props(model, front_metadata(SHAPE, Normalisation((0.5,), (0.25,))))
-    return model
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from mole.exchange.protection_words import counted_bits, label_bits, protection_in_words
 from mole.foreign_text import shown
 from mole.provider.deliver import Delivered
 from mole.quantities import counted, joined
@@ -21,6 +22,9 @@ NO_TEST = (
 def meaning(made: Delivered) -> Iterator[str]:
     """What the receiver and a stranger can do with a delivery, what leaves with it, how to send it."""
     yield ""
+    if made.delivery.manifest.protection is not None:
+        yield from _protected(made)
+        return
     yield from _receiver(made)
     yield from _stranger(made)
     if not made.delivery.is_sealed:
@@ -30,6 +34,25 @@ def meaning(made: Delivered) -> Iterator[str]:
     if columns := made.delivery.manifest.columns:
         names = joined([shown(one) for one in columns])
         yield f"These columns leave unchanged, for the receiver to read: {names}."
+
+
+def _protected(made: Delivered) -> Iterator[str]:
+    """What the certificate says, and what leaves besides."""
+    delivery, manifest = made.delivery, made.delivery.manifest
+    yield from protection_in_words(manifest)
+    if made.spent is not None:
+        yield (
+            "In all deliveries under this key so far, no image of this one has given away more than "
+            f"{counted_bits(made.spent)}."
+        )
+    yield "Several images of one person, and several deliveries of one image, add up."
+    if made.has_labels:
+        yield _labels(made).removesuffix(".") + label_bits(manifest) + "."
+    if columns := manifest.columns:
+        yield f"These columns leave unchanged: {joined([shown(one) for one in columns])}."
+    yield f"How many images there are leaves, too: {counted(manifest.rows, 'row')}."
+    if not delivery.is_sealed:
+        yield "The data files are not sealed: whoever gets them can read the labels."
 
 
 def about_training(made: Delivered, *, no_labels: bool, are_kept: bool) -> str | None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from mole.exchange.facts import SplitFacts
 from mole.exchange.manifest import Manifest
+from mole.exchange.protection_words import protection_in_words
 from mole.exchange.shards import LABEL, ROW_ID
 from mole.scheme.layouts import ShuffledTilesLayout
 from mole.scheme.shapes import element_count, shape_text
@@ -38,6 +39,16 @@ Tiles of these images stand in a secret order, the same in all of them: features
 network has to learn where each belongs. Train its position embeddings from scratch.
 """
 
+OBFUSCATION = """\
+This is obfuscation, not encryption: whoever holds the augmented layer can get the images back. Treat these
+files as you would treat the images."""
+PROTECTED = """\
+These rows are features of images, cut to a fixed length, with fresh noise that was never stored. What
+they tell is bounded, for everybody and for ever:"""
+BESIDES = """\
+Bits are an average over images. Labels, further columns and the number of rows leave besides. Several
+rows of one image, or of one person, add up."""
+
 
 def dataset_card(
     manifest: Manifest, labels: range | None = None, kept: Mapping[str, pa.DataType] | None = None
@@ -49,9 +60,6 @@ def dataset_card(
         labels: from the smallest to the largest label; None where there are none.
         kept: the types of the columns that the provider kept.
     """
-    shape = shape_text(manifest.network_shape)
-    if manifest.plain_shape is not None:
-        shape += f" (zeros at their ends make them {shape_text(manifest.input_shape)})"
     rows = "\n".join(f"| {name} | {facts.rows} |" for name, facts in manifest.splits.items())
     views = "".join(_views(name, facts) for name, facts in manifest.splits.items() if facts.views > 1)
     names = f"\nClasses, from 0: {', '.join(manifest.classes)}.\n" if manifest.classes else ""
@@ -59,11 +67,7 @@ def dataset_card(
 {_head(manifest, labels, kept or {})}
 ---
 
-# Morphed data
-
-Images of shape {shape}, multiplied by a secret matrix and stored as {manifest.dtype}.
-They are useful only with the augmented layer beside them. Made with Morphed Learning, which is installed
-from the project's repository: `pip install '.[torch]'` there, or `pip install .` to read data alone.
+{_what(manifest)}
 {SHUFFLED if manifest.layout == ShuffledTilesLayout.name else ""}
 | split | rows |
 |---|---|
@@ -73,9 +77,31 @@ Check it with `mole verify`, and train on it with `mole.torch.attach` and `mole.
 this folder is called `delivery`:
 
 {_code(manifest)}
-This is obfuscation, not encryption: whoever holds the augmented layer can get the images back. Treat these
-files as you would treat the images.
+{_safety(manifest)}
 """
+
+
+def _what(manifest: Manifest) -> str:
+    """What kind of data this is, and where the software comes from."""
+    shape = shape_text(manifest.network_shape)
+    if manifest.plain_shape is not None:
+        shape += f" (zeros at their ends make them {shape_text(manifest.input_shape)})"
+    kind, of = ("Morphed data", "Images of shape")
+    if manifest.protection is not None:
+        kind, of = ("Protected data", "Noisy features of images, of shape")
+    return f"""# {kind}
+
+{of} {shape}, multiplied by a secret matrix and stored as {manifest.dtype}.
+They are useful only with the augmented layer beside them. Made with Morphed Learning, which is installed
+from the project's repository: `pip install '.[torch]'` there, or `pip install .` to read data alone."""
+
+
+def _safety(manifest: Manifest) -> str:
+    """What it hides, and what it does not."""
+    if manifest.protection is None:
+        return OBFUSCATION
+    bounds = "\n".join(f"- {line}" for line in protection_in_words(manifest))
+    return f"{PROTECTED}\n\n{bounds}\n\n{BESIDES}\nThe front has the SHA-256 `{manifest.protection.front}`."
 
 
 def _views(split: str, facts: SplitFacts) -> str:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from mole.errors import DeliveryError, MoleError
 from mole.exchange.delivery import UNFINISHED, Delivery
 from mole.exchange.manifest import NAME as MANIFEST
+from mole.exchange.noise_check import NoiseCheck
 from mole.exchange.probes import (
     MAX_PROBE_ERROR,
     Probes,
@@ -82,15 +83,18 @@ def verify(
     if not checks[-1].holds:
         return checks  # what is damaged needs no further reading
     if not opened.has_layer and manifest.probe_error is None:
-        return [*checks, _checked("rows", lambda: _rows(opened, {}, _Seen({}, set())))]
+        alone = _Seen.of(opened)
+        rows = _checked("rows", lambda: _rows(opened, {}, alone))
+        return [*checks, rows, *_noise(opened, alone)]
     try:
         fit = _Fit.of(opened)
     except MoleError as error:
         return [*checks, Check("augmented layer", False, str(error))]
-    seen = _Seen({}, set())
+    seen = _Seen.of(opened)
     return [
         *checks,
         _checked("rows", lambda: _rows(opened, fit.witnesses.row_ids(), seen)),
+        *_noise(opened, seen),
         _checked("augmented layer", fit.layer),
         _checked("data", lambda: fit.data(seen)),
     ]
@@ -128,10 +132,24 @@ def _files(delivery: Delivery, progress: Progress) -> Answer:
 
 
 class _Seen(NamedTuple):
-    """What is set aside while the shards are read: witnesses' rows, and shards that are zero throughout."""
+    """What is set aside while the shards are read.
+
+    Attributes:
+        witnessed: the witnesses' rows.
+        blank: shards that are zero throughout.
+        noise: of a protected delivery, how the rows of each split spread.
+    """
 
     witnessed: dict[int, npt.NDArray[Any]]
     blank: set[int]
+    noise: dict[str, NoiseCheck]
+
+    @classmethod
+    def of(cls, delivery: Delivery) -> "_Seen":
+        """Nothing yet."""
+        protection = delivery.manifest.protection
+        certificates = {} if protection is None else protection.certificates
+        return cls({}, set(), {split: NoiseCheck(one) for split, one in certificates.items()})
 
 
 def _rows(delivery: Delivery, wanted: dict[int, str], seen: _Seen) -> Answer:
@@ -148,6 +166,8 @@ def _rows(delivery: Delivery, wanted: dict[int, str], seen: _Seen) -> Answer:
                 seen.witnessed[number] = shard.values[shard.row_ids.index(wanted[number])].copy()
             if not np.count_nonzero(shard.values):  # silent about a NaN, which is told of below
                 seen.blank.add(number)
+            if split in seen.noise:
+                seen.noise[split].see(delivery.encoding.decode(shard.values))
             number += 1
             named = f"split '{shown(split)}' has"
             problems += [f"{named} {problem}" for problem in _problems(shard, delivery)]
@@ -156,6 +176,23 @@ def _rows(delivery: Delivery, wanted: dict[int, str], seen: _Seen) -> Answer:
     if problems:
         return False, _told(dict.fromkeys(problems))
     return True, listed(f"{rows} {split}" for split, rows in rows_by_split(delivery).items())
+
+
+def _noise(delivery: Delivery, seen: _Seen) -> list[Check]:
+    """Whether the noise of a protected delivery is there; nothing about others."""
+    if not seen.noise:
+        return []
+    problems = [
+        f"split '{shown(split)}': {problem}"
+        for split, check in seen.noise.items()
+        if (problem := check.problem())
+    ]
+    if problems:
+        return [Check("noise", False, _told(problems) + f": {ANOTHER}")]
+    protection = delivery.manifest.protection
+    assert protection is not None  # noqa: S101  (there is noise)
+    told = listed(f"{one.bits:.4g} bits a row in {split}" for split, one in protection.certificates.items())
+    return [Check("noise", True, f"rows spread as noise does that leaves at most {told}")]
 
 
 def _told(problems: Collection[str]) -> str:

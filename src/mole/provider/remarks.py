@@ -47,10 +47,13 @@ def warn_of_views(plan: Plan, stacklevel: int = 3) -> None:
     """Say what several views of each image cost."""
     name = learning_split(plan.sizes)
     if plan.views > 1:
+        cost = "Attacks need many rows under one core, so views make them easier"
+        if plan.protection is not None:
+            bits = plan.views * plan.protection.certificates[name].bits
+            cost = f"Their bits add up: each image tells up to {bits:.4g}"
         warnings.warn(
             f"each image of split '{shown(name)}' leaves as {plan.views} views: {plan.most_rows(name):,} "
-            f"rows of {counted(plan.sizes[name], 'image')}. Attacks need many rows under one core, so "
-            "views make them easier",
+            f"rows of {counted(plan.sizes[name], 'image')}. {cost}",
             MoleWarning,
             stacklevel=stacklevel,
         )

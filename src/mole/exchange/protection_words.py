@@ -1,0 +1,61 @@
+"""A certificate in words, for the provider's terminal and the delivery's card."""
+
+import math
+from collections.abc import Iterator
+
+from mole.errors import MissingExtraError
+from mole.exchange.manifest import Manifest
+from mole.foreign_text import shown
+from mole.protection.certificate import Certificate
+
+CANDIDATES = 1000
+WHAT = "about its image at most, whoever reads it, with the key or without"
+
+
+def protection_in_words(manifest: Manifest) -> Iterator[str]:
+    """What a row tells at most: a sentence for each split, or one where all have the same bound."""
+    protection = manifest.protection
+    if protection is None:
+        return
+    certificates = protection.certificates
+    if len(set(certificates.values())) == 1:
+        one = next(iter(certificates.values()))
+        yield f"Each row tells {counted_bits(one.bits)} {WHAT}{_picked(one)}."
+        return
+    for split, one in certificates.items():
+        yield f"Each row of {shown(split)} tells {counted_bits(one.bits)} {WHAT}{_picked(one)}."
+
+
+def counted_bits(bits: float) -> str:
+    """A number of bits.
+
+    >>> counted_bits(0.9999999999999999), counted_bits(8.0), counted_bits(0.5)
+    ('1 bit', '8 bits', '0.5 bits')
+    """
+    text = f"{bits:.3g}"
+    return f"{text} bit" if text == "1" else f"{text} bits"
+
+
+def label_bits(manifest: Manifest) -> str:
+    """How much a label tells at most, if it is known how many classes there are.
+
+    >>> round(math.log2(10), 1)
+    3.3
+    """
+    if not manifest.classes or len(manifest.classes) < 2:
+        return ""
+    return f"; it tells {math.log2(len(manifest.classes)):.1f} bits more at most"
+
+
+def _picked(one: Certificate) -> str:
+    """How often its image is picked out of many, at most; nothing without the library that it takes."""
+    try:
+        share = one.identification(CANDIDATES)
+    except MissingExtraError:
+        return ""
+    if share >= 1:
+        return f" (out of {CANDIDATES:,} candidates the right one might be picked every time)"
+    return (
+        f": given {CANDIDATES:,} candidates, nobody picks the right one more than {100 * share:.2g} times "
+        "in 100"
+    )

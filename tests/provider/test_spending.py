@@ -1,0 +1,150 @@
+"""What every image has given away is counted, over deliveries, fronts and views, and never forgotten."""
+
+import stat
+
+import pytest
+
+from deliveries import write_npz
+from fronts import feature_key, feature_layer, write_front
+from mole.errors import DeliveryError, MoleWarning
+from mole.provider import local_engine
+from mole.provider.deliver import deliver
+from mole.provider.ledger import Ledger
+from mole.provider.protect import Protect
+from mole.provider.protector import Protector
+from mole.provider.spending import Spending
+from secrets_kept import RECIPIENT
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("spending")
+    write_npz(folder / "data.npz")
+    write_npz(folder / "strangers.npz", seed=1)
+    write_front(folder / "front.onnx")
+    write_front(folder / "other-front.onnx", seed=1)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOLE_STATE", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def give(place, tmp_path):
+    """Deliver to a place of that name, with some bits and a budget."""
+
+    def given(name, *, bits=1.0, budget=None, front="front.onnx", data="data.npz", key=None, **options):
+        return deliver(
+            place / data, feature_layer(), key or feature_key(), tmp_path / name,
+            protect=Protect(place / front, bits=bits, budget=budget), rows_per_shard=16, **options,
+        )  # fmt: skip
+
+    return given
+
+
+def spending(key=None):
+    key = key or feature_key()
+    return Spending.beside(Ledger(key.fingerprint, key.path))
+
+
+def test_bits_add_up_over_deliveries_and_fronts(give):
+    assert give("one").spent == pytest.approx(1.0)
+    assert give("two", bits=0.5, front="other-front.onnx").spent == pytest.approx(1.5)
+    assert give("three", data="strangers.npz").spent == pytest.approx(1.0)
+    assert len(spending().totals()) == 260
+
+
+def test_the_budget_refuses_and_nothing_is_written_or_counted(give, tmp_path):
+    give("one")
+    before = spending().totals()
+    with pytest.raises(DeliveryError, match=r"130 images would .* up to 2 bits .* budget is 1\.5"):
+        give("two", budget=1.5)
+    assert spending().totals() == before
+    assert not (tmp_path / "two").exists() or not any((tmp_path / "two").iterdir())
+    assert give("three", budget=2.0).spent == pytest.approx(2.0)
+
+
+def test_calling_again_counts_nothing(give):
+    give("one")
+    again = give("one", budget=1.0)
+    assert again.was_complete
+    assert again.spent == pytest.approx(1.0)
+
+
+def test_the_same_place_made_anew_counts_again(give, tmp_path):
+    give("one")
+    for path in sorted((tmp_path / "one").rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    assert give("one").spent == pytest.approx(2.0)
+
+
+def test_views_of_one_image_add_up(give):
+    with pytest.warns(MoleWarning, match="Their bits add up: each image tells up to 3$"):
+        assert give("one", views=3).spent == pytest.approx(3.0)
+
+
+def test_work_that_goes_on_keeps_finished_shards_and_counts_once(give, tmp_path, monkeypatch):
+    class PlugPulledError(Exception):
+        pass
+
+    calls = []
+
+    def rows(self, images, split):
+        calls.append(split)
+        if len(calls) > 3:
+            raise PlugPulledError
+        return real(self, images, split)
+
+    real = Protector.rows
+    monkeypatch.setattr(local_engine, "processors", lambda: 1)
+    monkeypatch.setattr(Protector, "rows", rows)
+    with pytest.raises(PlugPulledError):
+        give("one")
+    finished = {path: path.read_bytes() for path in (tmp_path / "one").rglob("*.parquet")}
+    assert finished
+    monkeypatch.setattr(Protector, "rows", real)
+    made = give("one", budget=1.0)
+    assert made.spent == pytest.approx(1.0)
+    assert all(path.read_bytes() == content for path, content in finished.items())
+
+
+def test_a_failure_before_the_first_row_is_taken_back(give, monkeypatch):
+    def refuse(self, images, split):
+        raise DeliveryError("no")
+
+    real = Protector.rows
+    monkeypatch.setattr(Protector, "rows", refuse)
+    with pytest.raises(DeliveryError):
+        give("one")
+    assert spending().totals() == {}
+    monkeypatch.setattr(Protector, "rows", real)
+    assert give("one").spent == pytest.approx(1.0)
+
+
+def test_a_copy_of_the_key_finds_it_and_so_does_the_key_on_another_machine(give, state, tmp_path):
+    key = feature_key()
+    key.save(tmp_path / "provider.key", recipients=[RECIPIENT])
+    give("one", key=key)
+    assert (tmp_path / "provider.key.spent").exists()
+    assert give("two", key=feature_key()).spent == pytest.approx(2.0)  # in the user's folder
+    for path in state.rglob("*.spent"):
+        path.unlink()
+    assert give("three", key=key).spent == pytest.approx(2.0)  # beside the key
+
+
+def test_it_is_for_the_owner_alone_and_names_no_image(give, state):
+    give("one")
+    (path,) = state.rglob("*.spent")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert {len(image) for image in spending().totals()} == {32}
+
+
+def test_a_damaged_file_stops_the_delivery(give, state):
+    give("one")
+    (path,) = state.rglob("*.spent")
+    path.write_bytes(b"no database" * 500)
+    with pytest.raises(DeliveryError, match="restore it from a copy"):
+        give("two")

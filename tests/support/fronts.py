@@ -1,0 +1,56 @@
+"""Small fronts for tests: a product of flattened images and a weight, as ONNX."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import mole
+from deliveries import SHAPE
+from mole.protection.front_file import front_metadata
+from mole.scheme.normalisation import Normalisation
+
+FEATURES = 12
+
+
+def front_model(
+    weight: np.ndarray, nodes=None, *, shape=SHAPE, normalisation=None, metadata: bool = True, **changes
+) -> onnx.ModelProto:
+    """A front that multiplies flattened images by a weight, or does something else to them."""
+    nodes = nodes or [
+        helper.make_node("Flatten", ["images"], ["rows"]),
+        helper.make_node("MatMul", ["rows", "weight"], ["features"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "front",
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["batch", *shape])],
+        [helper.make_tensor_value_info("features", TensorProto.FLOAT, ["batch", weight.shape[1]])],
+        [numpy_helper.from_array(weight, "weight")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9, **changes)
+    if metadata:
+        helper.set_model_props(model, front_metadata(shape, normalisation))
+    return model
+
+
+def write_front(path: Path, seed: int = 0, features: int = FEATURES) -> Path:
+    """A front for the images of `deliveries`, whose features have lengths around 1."""
+    rng = np.random.default_rng(seed)
+    weight = rng.normal(size=(np.prod(SHAPE), features)) / 30
+    model = front_model(weight.astype(np.float32), normalisation=Normalisation((0.5,) * 3, (0.3,) * 3))
+    onnx.save(model, path)
+    return path
+
+
+def feature_layer(features: int = FEATURES, seed: int = 0) -> mole.FirstLayer:
+    """The first layer of a network on such features."""
+    rng = np.random.default_rng(seed)
+    weight = rng.normal(size=(7, features)).astype(np.float32)
+    return mole.FirstLayer.linear(weight, rng.normal(size=7).astype(np.float32), input_shape=(features,))
+
+
+def feature_key(features: int = FEATURES, seed: int = 0) -> mole.MorphKey:
+    """A key for it, the same in every run."""
+    return mole.MorphKey.generate((features,), insecure_seed=bytes([seed] * 32))
