@@ -51,6 +51,6 @@ def feature_layer(features: int = FEATURES, seed: int = 0) -> mole.FirstLayer:
     return mole.FirstLayer.linear(weight, rng.normal(size=7).astype(np.float32), input_shape=(features,))
 
 
-def feature_key(features: int = FEATURES, seed: int = 0) -> mole.MorphKey:
+def feature_key(features: int = FEATURES, seed: int = 0, **options) -> mole.MorphKey:
     """A key for it, the same in every run."""
-    return mole.MorphKey.generate((features,), insecure_seed=bytes([seed] * 32))
+    return mole.MorphKey.generate((features,), insecure_seed=bytes([seed] * 32), **options)
