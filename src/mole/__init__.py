@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from mole.provider.keys.key import augment as augment
     from mole.provider.keys.key import morph as morph
     from mole.provider.keys.key import unmorph as unmorph
+    from mole.provider.protect import Protect as Protect
     from mole.provider.recover import recover as recover
     from mole.scheme.augmented import AugmentedLayer as AugmentedLayer
     from mole.scheme.first_layer import FirstLayer as FirstLayer
@@ -55,6 +56,7 @@ _HOMES = {
     "FirstLayer": "scheme.first_layer",
     "MorphKey": "provider.keys",
     "Normalisation": "scheme.normalisation",
+    "Protect": "provider.protect",
     "augment": "provider.keys.key",
     "decode": "exchange.decoding",
     "deliver": "provider.deliver",

@@ -13,6 +13,7 @@ from mole.cli.named_files import secrets_for
 from mole.cli.options import choices
 from mole.cli.terminal import note, progress_bar, say, show, warnings_said, when_interrupted
 from mole.exchange.layer_files import load_first_layer
+from mole.exchange.protection_words import protection_facts
 from mole.exchange.shards import DTYPES, Dtype
 from mole.exchange.signatures import load_signed_layer
 from mole.exchange.split_roles import rows_by_split, views_by_split
@@ -115,6 +116,8 @@ def tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
         "dtype": manifest.dtype,
         "sealed": made.delivery.is_sealed,
         **({"clipped": manifest.clipped.fields()} if manifest.clipped else {}),
+        **protection_facts(manifest.protection),
+        **({} if made.spent is None else {"bits given away so far": round(made.spent, 6)}),
         "data bytes": manifest.data_bytes,
         "all bytes": sum(facts.bytes for facts in manifest.files.values()),
         "key fingerprint": manifest.key_fingerprint,

@@ -12,6 +12,7 @@ from mole.errors import KeyFileError
 from mole.exchange.checkpoint_files import is_checkpoint, read_checkpoint
 from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load
+from mole.exchange.protection_words import protection_facts
 from mole.exchange.signatures import check_delivery
 from mole.exchange.split_roles import rows_by_split, views_by_split
 from mole.provider.keys import MorphKey
@@ -73,6 +74,7 @@ def _delivery_facts(delivery: Delivery) -> dict[str, Any]:
         **_cut_facts(Layout.of(manifest.layout, manifest.input_shape, manifest.kappa)),
         "dtype": manifest.dtype,
         **({"clipped": manifest.clipped.fields()} if manifest.clipped else {}),
+        **protection_facts(manifest.protection),
         "data bytes": manifest.data_bytes,
         "key fingerprint": manifest.key_fingerprint,
         "layer fingerprint": manifest.layer_fingerprint,

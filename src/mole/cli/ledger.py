@@ -1,5 +1,6 @@
 """`mole ledger`: what was delivered under a key."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,8 +11,10 @@ from mole.cli.named_files import secrets_for
 from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption, QuietOption
 from mole.cli.terminal import show, warn
 from mole.errors import KeyFileError
+from mole.exchange.protection_words import counted_bits
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import FINGERPRINT, SUFFIX, Entry, Ledger
+from mole.provider.spending import Spending
 
 
 def ledger(
@@ -32,6 +35,7 @@ def ledger(
         "deliveries": len(entries),
         "rows": sum(entry.rows for entry in entries),
         "first layers": layers,
+        **_spent(found, entries),
     }
     if as_json:
         show({**facts, "entries": [asdict(entry) for entry in entries]}, as_json=True)
@@ -54,8 +58,17 @@ def _ledger(key: str, passphrase_file: Path | None, identity: list[Path] | None)
     return Ledger(opened.fingerprint, opened.path)
 
 
+def _spent(found: Ledger, entries: Sequence[Entry]) -> dict[str, Any]:
+    """The most that any image has given away; nothing where no delivery was protected."""
+    if all(entry.bits is None for entry in entries):
+        return {}
+    totals = Spending.beside(found).totals()
+    return {"bits given away": round(max(totals.values(), default=0.0), 6)}
+
+
 def _line(entry: Entry, layer: int) -> str:
     """One delivery in words."""
     skipped = f", {len(entry.skipped)} left out" if entry.skipped else ""
-    what = f"{entry.rows} rows for first layer {layer} ({entry.layer_fingerprint}){skipped}"
+    bits = "" if entry.bits is None else f" of at most {counted_bits(entry.bits)} each"
+    what = f"{entry.rows} rows{bits} for first layer {layer} ({entry.layer_fingerprint}){skipped}"
     return f"{entry.date}  {what}, delivery {entry.delivery_id}"

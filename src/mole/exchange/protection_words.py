@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 from mole.errors import MissingExtraError
 from mole.exchange.manifest import Manifest
 from mole.foreign_text import shown
 from mole.protection.certificate import Certificate
+from mole.protection.terms import Protection
 
 CANDIDATES = 1000
 WHAT = "about its image at most, whoever reads it, with the key or without"
@@ -24,6 +26,19 @@ def protection_in_words(manifest: Manifest) -> Iterator[str]:
         return
     for split, one in certificates.items():
         yield f"Each row of {shown(split)} tells {counted_bits(one.bits)} {WHAT}{_picked(one)}."
+
+
+def protection_facts(protection: Protection | None) -> dict[str, Any]:
+    """The bounds of each split, as numbers for a table or a program; nothing where there are none."""
+    if protection is None:
+        return {}
+    certificates = protection.certificates
+    return {
+        "bits": {split: round(one.bits, 6) for split, one in certificates.items()},
+        "sigma": {split: one.sigma for split, one in certificates.items()},
+        "clip": {split: one.clip for split, one in certificates.items()},
+        "front": protection.front,
+    }
 
 
 def counted_bits(bits: float) -> str:

@@ -37,6 +37,7 @@ class Entry:
         delivery_id, key_fingerprint, layer_fingerprint, rows: as in its manifest.
         skipped: names of the samples that were left out.
         resize: how images were brought to size; None where they were not, or in entries before version 0.7.
+        bits: what a row of a protected delivery tells at most; None for others.
     """
 
     date: str
@@ -46,6 +47,7 @@ class Entry:
     rows: int
     skipped: tuple[str, ...] = ()
     resize: str | None = None
+    bits: float | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class Ledger:
             rows=manifest.rows,
             skipped=tuple(skipped),
             resize=manifest.resize,
+            bits=None if manifest.protection is None else manifest.protection.most_bits,
         )
         failures = []
         paths = self.paths()
@@ -171,7 +174,8 @@ def _entry(content: dict[str, Any]) -> Entry:
     entry = Entry(**{**content, "skipped": tuple(content["skipped"])})
     texts = (entry.date, entry.delivery_id, entry.key_fingerprint, entry.layer_fingerprint, *entry.skipped)
     resize = "" if entry.resize is None else entry.resize
-    if not all(isinstance(text, str) for text in (*texts, resize)) or type(entry.rows) is not int:
+    are_texts = all(isinstance(text, str) for text in (*texts, resize))
+    if not are_texts or type(entry.rows) is not int or not isinstance(entry.bits, float | None):
         raise ValueError("an entry of another kind")
     return entry
 

@@ -1,0 +1,107 @@
+"""A protected delivery on the command line: what is printed, counted and refused."""
+
+import json
+
+import pytest
+
+import mole
+from command import call
+from deliveries import write_npz
+from fronts import feature_key, feature_layer, write_front
+from secrets_kept import DEVELOPER, RECIPIENT
+
+DELIVER = (
+    "deliver",
+    "data.npz",
+    "--layer",
+    "layer.safetensors",
+    "--key",
+    "provider.key",
+    "--identity",
+    "me",
+)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.setenv("MOLE_STATE", str(tmp_path / "state"))
+    write_npz(tmp_path / "data.npz")
+    write_front(tmp_path / "front.onnx")
+    write_front(tmp_path / "other.onnx", seed=1)
+    mole.save(feature_layer(), tmp_path / "layer.safetensors")
+    feature_key().save(tmp_path / "provider.key", recipients=[RECIPIENT])
+    (tmp_path / "me").write_text(str(DEVELOPER) + "\n")
+    return tmp_path
+
+
+def right(*arguments, cwd):
+    done = call(*arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def wrong(*arguments, cwd):
+    done = call(*arguments, cwd=cwd)
+    assert done.returncode != 0
+    assert done.stdout == ""
+    return done.stderr
+
+
+def test_the_last_lines_say_what_it_means(place):
+    told = right(*DELIVER, "--front", "front.onnx", "--bits", "1", "--out", "one", cwd=place)
+    assert (
+        "Each row tells 1 bit about its image at most, whoever reads it, with the key or without: given "
+        "1,000 candidates, nobody picks the right one more than 4"
+    ) in told
+    assert "no image of this one has given away more than 1 bit." in told
+    assert "get your images back" not in told
+    assert "noise" in right("verify", "one", cwd=place)
+    card = (place / "one" / "README.md").read_text()
+    assert "# Protected data" in card
+    assert "Each row tells 1 bit about its image" in card
+
+
+def test_the_ledger_counts_and_the_budget_refuses(place):
+    first = (*DELIVER, "--front", "front.onnx", "--bits", "1", "--budget", "1.6")
+    right(*first, "--out", "one", cwd=place)
+    told = wrong(*first, "--out", "two", cwd=place)
+    assert "130 images would have given away up to 2 bits in all deliveries under this key" in told
+    assert len(told.splitlines()) == 1
+    assert not (place / "two").exists()
+    other = (*DELIVER, "--front", "other.onnx", "--bits", "train=0.5,test=0.25", "--budget", "1.6")
+    right(*other, "--out", "three", cwd=place)
+    ledger = json.loads(right("ledger", "provider.key", "--identity", "me", "--json", cwd=place))
+    assert ledger["bits given away"] == 1.5
+    assert [entry["bits"] for entry in ledger["entries"]] == [pytest.approx(1.0), pytest.approx(0.5)]
+    lines = right("ledger", "provider.key", "--identity", "me", cwd=place)
+    assert "130 rows of at most 1 bit each" in lines
+    assert json.loads(right("info", "three", "--json", cwd=place))["bits"] == {"test": 0.25, "train": 0.5}
+
+
+def test_images_do_not_come_back(place):
+    right(*DELIVER, "--front", "front.onnx", "--bits", "1", "--out", "one", cwd=place)
+    back = ("recover", "one", "--key", "provider.key", "--identity", "me", "--out", "back.npz")
+    assert "it is protected, and holds noisy features of them" in wrong(*back, cwd=place)
+    assert not (place / "back.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--bits", "16"], "add --front, or leave it out; the bits of DICOM pixels are --depth"),
+        (["--budget", "4"], "--budget is for protected deliveries: add --front"),
+        (["--front", "front.onnx"], "--front needs one of --bits, --sigma and --epsilon"),
+        (["--front", "front.onnx", "--bits", "1", "--sigma", "1"], "--front needs one of"),
+        (["--front", "front.onnx", "--bits", "much"], "'much' is not an amount: write --bits 1"),
+        (["--front", "front.onnx", "--bits", "-1"], "a positive number of bits at most"),
+        (["--front", "front.onnx", "--bits", "train=1"], "give one for each split, or one for all"),
+        (["--front", "data.npz", "--bits", "1"], "data.npz is not an ONNX file"),
+        (["--front", "nothing.onnx", "--bits", "1"], "nothing.onnx"),
+        (["--front", "front.onnx", "--bits", "1", "--engine", "ray"], "give --engine local"),
+    ],
+)  # fmt: skip
+def test_wrong_calls_are_one_sentence(place, options, words):
+    told = wrong(*DELIVER, *options, "--out", "one", cwd=place)
+    assert words in told
+    assert len(told.splitlines()) == 1
+    assert not (place / "one").exists()
