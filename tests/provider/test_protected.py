@@ -9,7 +9,7 @@ import pytest
 
 import mole
 from deliveries import SMALL, contents, make_layer, write_npz
-from fronts import FEATURES, feature_key, feature_layer, front_model, write_front
+from fronts import FEATURES, feature_key, feature_layer, front_model, write_front, write_map_front
 from mole.errors import DeliveryError, MoleWarning, ParameterError
 from mole.exchange.verify import verify
 from mole.protection.channel import clip, grid_step
@@ -212,6 +212,18 @@ def test_sigma_and_epsilon(place, tmp_path):
     for amounts in ({}, {"bits": 1.0, "sigma": 1.0}):
         with pytest.raises(ParameterError, match="in one way"):
             Protect(place / "front.onnx", **amounts)
+
+
+@pytest.mark.parametrize("cut", [{}, {"tile": 2}, {"tile": 3}], ids=["rows", "tiles", "filled tiles"])
+def test_feature_maps_are_clipped_as_a_whole_in_every_layout(place, tmp_path, cut):
+    maps = (2, 4, 4)
+    protect = Protect(write_map_front(tmp_path / "maps.onnx", maps), bits=1.0)
+    kernels = np.random.default_rng(0).normal(size=(5, 2, 3, 3)).astype(np.float32)
+    layer = mole.FirstLayer.conv(kernels, None, input_shape=maps, padding=1)
+    key = mole.MorphKey.generate(maps, insecure_seed=bytes(32), **cut)
+    made = deliver(place / "data.npz", layer, key, tmp_path / "out", protect=protect).delivery
+    assert made.manifest.protection.certificates["train"].features == 32
+    assert all(check.holds for check in verify(made))
 
 
 def test_sealed_and_morphed_besides(place, protect, tmp_path):

@@ -44,6 +44,24 @@ def write_front(path: Path, seed: int = 0, features: int = FEATURES) -> Path:
     return path
 
 
+def write_map_front(path: Path, maps: tuple[int, int, int]) -> Path:
+    """A front for the same images that gives feature maps."""
+    weight = np.random.default_rng(0).normal(size=(np.prod(SHAPE), np.prod(maps))) / 100
+    nodes = [
+        helper.make_node("Flatten", ["images"], ["rows"]),
+        helper.make_node("MatMul", ["rows", "weight"], ["flat"]),
+        helper.make_node("Reshape", ["flat", "sides"], ["features"]),
+    ]
+    model = front_model(weight.astype(np.float32), nodes)
+    model.graph.initializer.append(numpy_helper.from_array(np.array([-1, *maps], np.int64), "sides"))
+    del model.graph.output[:]
+    model.graph.output.append(
+        helper.make_tensor_value_info("features", TensorProto.FLOAT, ["batch", *maps])
+    )
+    onnx.save(model, path)
+    return path
+
+
 def feature_layer(features: int = FEATURES, seed: int = 0) -> mole.FirstLayer:
     """The first layer of a network on such features."""
     rng = np.random.default_rng(seed)
