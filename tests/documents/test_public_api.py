@@ -18,6 +18,7 @@ def test_the_public_names():
         "MoleError",
         "MorphKey",
         "Normalisation",
+        "Protect",
         "__version__",
         "audit",
         "augment",
