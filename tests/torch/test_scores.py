@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, roc_auc_score
 
 from mole.torch import Evaluation, Score, evaluate
-from mole.torch.scores import area_under_curve
+from mole.scores import area_under_curve
 
 
 def chances(rng, rows, classes, *, steps=None):

@@ -1,14 +1,16 @@
 """A linear classifier learnt from noisy features, for use on clean ones.
 
 Rows are features plus Gaussian noise of a known size. Whoever fits an ordinary classifier to them gets one
-that expects noise: its weights are too small for clean features, and its intercepts are wrong where classes
-are not equally frequent. Here the noise is taken out of the moments instead (errors in variables): class
-means stay, and the covariance within classes is that of noisy rows less sigma^2 I. What is left is a linear
-discriminant of clean features.
+that expects noise: its weights are too small for clean features, so that it prefers whatever class is most
+frequent. Here the noise is taken out of the moments instead (errors in variables): class means stay, and
+the covariance within classes is that of noisy rows less sigma^2 I. What is left is a linear discriminant of
+clean features.
 
 With much noise little more than the class means can be learnt, so both are shrunk: the means towards each
-other, by as much as the noise alone would drive them apart, and the covariance towards a multiple of the
-identity. How far, is decided by how well held-out labels are told from held-out noisy rows.
+other, by as much as noise alone drives them apart, and the covariance towards a multiple of the identity.
+How far, is decided by how well labels are told from noisy rows that were held out. In the few directions
+that tell classes apart the covariance is then taken once more, by itself: there it can be known well, and
+it decides how sure the classifier is.
 """
 
 import math
@@ -18,12 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import ParameterError, ShapeError
+from mole.protection.spikes import without_noise
 from mole.scheme.shapes import Array
 
 Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
 FOLDS = 4  # parts, of which each is held out once
-TARGETS = (1.0, 0.9, 0.7, 0.4, 0.2, 0.1, 0.05, 0.0)  # share of the covariance that is a multiple of I
-LEAST = 1e-6  # of the variance of noisy features: no direction of clean ones has less
+TARGETS = (1.0, 0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.0)  # shares of the covariance that are a multiple of I
+TINY = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,47 +47,18 @@ class Head:
     weight: Floats
     intercept: Floats
 
+    @property
+    def classes(self) -> int:
+        """How many classes it tells apart."""
+        return len(self.intercept)
+
     def scores(self, features: Array) -> Floats:
         """Logarithms of probabilities, up to a number of each row: (n, d) to (n, classes)."""
         return np.asarray(features @ self.weight.T + self.intercept, np.float64)
 
     def probabilities(self, features: Array) -> Floats:
-        """What each class is worth, (n, classes)."""
+        """How likely each class is, (n, classes)."""
         return softmax(self.scores(features))
-
-
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """What noisy rows tell of each class: counts (classes,), means (classes, d), scatter within (d, d)."""
-
-    counts: Floats
-    means: Floats
-    scatter: Floats
-
-    @classmethod
-    def of(cls, features: Floats, labels: npt.NDArray[np.int64], classes: int) -> "Moments":
-        """The moments of rows, (n, d)."""
-        counts = np.bincount(labels, minlength=classes).astype(np.float64)
-        sums = np.zeros((classes, features.shape[1]))
-        np.add.at(sums, labels, features)
-        means = sums / np.maximum(counts, 1)[:, None]
-        scatter = features.T @ features - (means * counts[:, None]).T @ means
-        return cls(counts, means, scatter)
-
-
-@dataclass(frozen=True, eq=False)
-class Gaussians:
-    """Clean classes as Gaussians: logarithms of their shares, means, and one covariance."""
-
-    shares: Floats
-    means: Floats
-    covariance: Floats
-
-    def head(self, noise: float = 0.0) -> Head:
-        """The best classifier of features with so much noise; without any by default."""
-        covariance = self.covariance + noise**2 * np.eye(len(self.covariance))
-        weight = np.linalg.solve(covariance, self.means.T).T
-        return Head(weight, self.shares - (weight * self.means).sum(axis=1) / 2)
 
 
 def fit_noisy_head(features: Array, labels: npt.NDArray[np.integer], sigma: float, classes: int) -> Head:
@@ -92,11 +67,13 @@ def fit_noisy_head(features: Array, labels: npt.NDArray[np.integer], sigma: floa
         head = fit_noisy_head(noisy, labels, certificate.sigma, classes=10)
         head.probabilities(clean)
 
+    It is the same in any orthonormal coordinates: of morphed rows it is the classifier of plain ones, morphed.
+
     Args:
         features: noisy rows, (n, d).
         labels: the class of each, (n,), from 0.
         sigma: standard deviation of the noise in each number; 0 for none.
-        classes: how many there are; one without rows is never chosen.
+        classes: how many there are; one without rows is as good as never chosen.
 
     Raises:
         ParameterError: if there are fewer than two classes with rows, or too few rows.
@@ -106,72 +83,93 @@ def fit_noisy_head(features: Array, labels: npt.NDArray[np.integer], sigma: floa
     scores = np.zeros(len(TARGETS))
     for fold in range(FOLDS):
         out = folds == fold
-        learnt = Moments.of(rows[~out], truth[~out], classes)
+        learnt = Learnt.of(rows[~out], truth[~out], sigma, classes)
         for index, target in enumerate(TARGETS):
-            held = clean_model(learnt, sigma, target).head(noise=sigma)
-            chances = held.probabilities(rows[out])[np.arange(out.sum()), truth[out]]
-            scores[index] += np.log(np.maximum(chances, 1e-30)).sum()
+            chances = learnt.noisy_head(target).probabilities(rows[out])
+            scores[index] += np.log(np.maximum(chances[np.arange(out.sum()), truth[out]], TINY)).sum()
     best = TARGETS[int(np.argmax(scores))]
-    return clean_model(Moments.of(rows, truth, classes), sigma, best).head()
+    return Learnt.of(rows, truth, sigma, classes).clean_head(best)
 
 
-def clean_model(noisy: Moments, sigma: float, target: float) -> Gaussians:
-    """Gaussians of clean features, from the moments of noisy ones.
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """What noisy rows tell of the classes of clean ones.
 
-    Args:
-        noisy: the moments.
-        sigma: the noise in them.
-        target: how far the covariance is drawn towards a multiple of the identity, from 0 to 1.
+    Attributes:
+        sigma: the noise.
+        shares: logarithms of how frequent the classes are.
+        means: their means, shrunk, less the mean of them all, (classes, d).
+        centre: the mean of them all, (d,).
+        doubt: the variance that is left in each number of a mean, for the average row.
+        within: covariance of noisy rows within classes, (d, d).
+        freedom: how many rows that is taken from, less the means.
     """
-    size, there = noisy.means.shape[1], noisy.counts > 0
-    freedom = max(noisy.counts.sum() - there.sum(), 1)
-    values, directions = np.linalg.eigh(noisy.scatter / freedom)
-    variance = float(values.mean())  # of noisy rows, in each number
-    means, doubt = _shrunk_means(noisy, variance)
-    least = max(variance * math.sqrt(2 / (freedom * size)), LEAST * variance)  # what noise alone can be
-    clean = _without_noise(values, sigma, size / freedom, least)
-    clean = (1 - target) * clean + target * max(clean.mean(), least) + doubt
-    shares = np.where(there, np.log(np.maximum(noisy.counts, 1) / noisy.counts.sum()), -np.inf)
-    return Gaussians(shares, means, (directions * clean) @ directions.T)
+
+    sigma: float
+    shares: Floats
+    means: Floats
+    centre: Floats
+    doubt: float
+    within: Floats
+    freedom: float
+
+    @classmethod
+    def of(cls, rows: Floats, labels: Labels, sigma: float, classes: int) -> "Learnt":
+        """Learn from rows, (n, d)."""
+        size = rows.shape[1]
+        counts = np.bincount(labels, minlength=classes).astype(np.float64)
+        there = counts > 0
+        sums = np.zeros((classes, size))
+        np.add.at(sums, labels, rows)
+        means = sums / np.maximum(counts, 1)[:, None]
+        freedom = max(counts.sum() - there.sum(), 1.0)
+        within = (rows.T @ rows - means.T @ sums) / freedom
+        centre = means[there].mean(axis=0)
+        kept, errors = _kept(means[there] - centre, counts[there], float(np.trace(within)) / size)
+        apart = np.zeros_like(means)
+        apart[there] = kept[:, None] * (means[there] - centre)
+        doubt = float((counts[there] * kept * errors).sum() / counts.sum())
+        shares = np.log((counts + there) / (counts + there).sum() + TINY)
+        return cls(sigma, shares, apart, centre, doubt, within, freedom)
+
+    def noisy_head(self, target: float) -> Head:
+        """The best classifier of noisy rows: what can be tried on rows that were held out."""
+        covariance = self._covariance(self.within, target) + self.sigma**2 * np.eye(len(self.within))
+        return self._head(self.means, covariance, np.eye(len(self.within)))
+
+    def clean_head(self, target: float) -> Head:
+        """The best classifier of clean rows.
+
+        Args:
+            target: how far the covariance is drawn towards a multiple of the identity, from 0 to 1.
+        """
+        weight = np.linalg.solve(self._covariance(self.within, target), self.means.T)
+        basis, lengths, _ = np.linalg.svd(weight, full_matrices=False)
+        telling = basis[:, lengths > 1e-9 * lengths[0]]  # directions that tell classes apart
+        narrow = telling.T @ self.within @ telling
+        return self._head(self.means @ telling, self._covariance(narrow, 0.0), telling)
+
+    def _covariance(self, noisy: Floats, target: float) -> Floats:
+        """The covariance of clean features within classes, and what is in doubt of the means."""
+        values, directions = np.linalg.eigh(noisy)
+        clean = without_noise(values, self.sigma, self.freedom)
+        clean = (1 - target) * clean + target * clean.mean() + self.doubt
+        return np.asarray((directions * clean) @ directions.T)
+
+    def _head(self, means: Floats, covariance: Floats, directions: Floats) -> Head:
+        """The linear discriminant of Gaussians that differ in their means, in some directions, (d, r)."""
+        inside = np.linalg.solve(covariance, means.T).T
+        weight = inside @ directions.T
+        intercept = self.shares - (inside * means).sum(axis=1) / 2 - weight @ self.centre
+        return Head(weight, intercept)
 
 
-def _without_noise(values: Floats, sigma: float, gamma: float, least: float) -> Floats:
-    """Variances of clean features along the directions of noisy ones, given those of noisy ones, rising.
-
-    With d / n = gamma, the variances of pure noise are smeared out up to (1 + sqrt(gamma))^2 of it. What
-    stands out is too large by a known amount, and its direction is wrong by a known angle (the spiked
-    model; Donoho, Gavish and Johnstone, 2018). What does not stand out gets its mean.
-    """
-    found, rest = np.full(len(values), least), values
-    while len(rest):
-        base = float(rest.mean())
-        if rest[-1] <= base * (1 + math.sqrt(gamma)) ** 2:
-            found[: len(rest)] = max(base - sigma**2, least)
-            break
-        ratio = rest[-1] / base
-        middle = ratio + 1 - gamma
-        true = (middle + math.sqrt(max(middle**2 - 4 * ratio, 0))) / 2
-        cosine = max((1 - gamma / (true - 1) ** 2) / (1 + gamma / (true - 1)), 0.0) if true > 1 else 0.0
-        found[len(rest) - 1] = max(base * (1 + (true - 1) * cosine) - sigma**2, least)
-        rest = rest[:-1]
-    return found
-
-
-def _shrunk_means(noisy: Moments, variance: float) -> tuple[Floats, float]:
-    """Class means, drawn together by what noise alone would drive them apart, and what is in doubt.
-
-    The doubt is the variance that is left in each number of a mean, for the average row.
-    """
-    there = noisy.counts > 0
-    centre = noisy.means[there].mean(axis=0)
-    apart = noisy.means - centre
-    errors = np.where(there, variance / np.maximum(noisy.counts, 1), 0)
-    size = noisy.means.shape[1]
-    found = np.square(apart[there]).sum() / (size * max(there.sum() - 1, 1)) - errors[there].mean()
+def _kept(apart: Floats, counts: Floats, variance: float) -> tuple[Floats, Floats]:
+    """How much of each class mean is no noise (James and Stein), and the variance of noise in each mean."""
+    errors = variance / counts
+    found = np.square(apart).sum() / (apart.shape[1] * max(len(apart) - 1, 1)) - errors.mean()
     spread = max(float(found), 0.0)
-    kept = np.where(there, spread / np.maximum(spread + errors, 1e-30), 0)
-    doubt = float((noisy.counts * kept * errors).sum() / noisy.counts.sum())
-    return np.asarray(centre + kept[:, None] * apart), doubt
+    return spread / (spread + errors + TINY), errors
 
 
 def softmax(scores: Floats) -> Floats:
@@ -182,7 +180,7 @@ def softmax(scores: Floats) -> Floats:
 
 def _checked(
     features: Array, labels: npt.NDArray[np.integer], sigma: float, classes: int
-) -> tuple[Floats, npt.NDArray[np.int64]]:
+) -> tuple[Floats, Labels]:
     if features.ndim != 2 or labels.shape != features.shape[:1]:
         raise ShapeError(f"features {features.shape} and labels {labels.shape} do not go together")
     if not 0 <= sigma < math.inf:
@@ -190,10 +188,11 @@ def _checked(
     truth = labels.astype(np.int64)
     if len(truth) and not 0 <= truth.min() <= truth.max() < classes:
         raise ParameterError(f"labels are numbers from 0 to {classes - 1}")
-    counts = np.bincount(truth, minlength=classes)
-    if (counts > 0).sum() < 2 or len(truth) < 2 * FOLDS:
+    known = int((np.bincount(truth, minlength=1) > 0).sum())
+    if known < 2 or len(truth) < FOLDS * known:
         raise ParameterError(
-            f"a classifier cannot be learnt from {len(truth)} rows of {(counts > 0).sum()} classes: give "
-            "more"
+            f"a classifier cannot be learnt from {len(truth)} rows of {known} classes: give more"
         )
+    if not np.isfinite(features).all():
+        raise ParameterError("features have a NaN or an infinity")
     return features.astype(np.float64), truth

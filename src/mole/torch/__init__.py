@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mole.torch.models import build_model
     from mole.torch.pretrained import load_pretrained, save_pretrained
     from mole.torch.resume import ResumeFile
-    from mole.torch.scores import Evaluation, Score
+    from mole.scores import Evaluation, Score
     from mole.torch.trainer import Epoch, train
     from mole.torch.workflows import train_on
 
@@ -80,12 +80,12 @@ _HOMES = {
     "Checkpoint": "mole.torch.checkpoint",
     "CheckpointFacts": "mole.exchange.checkpoint_files",
     "Epoch": "mole.torch.trainer",
-    "Evaluation": "mole.torch.scores",
+    "Evaluation": "mole.scores",
     "FeatureAugment": "mole.torch.feature_augment",
     "Mixed": "mole.torch.mixing",
     "MorphedDataset": "mole.torch.dataset",
     "ResumeFile": "mole.torch.resume",
-    "Score": "mole.torch.scores",
+    "Score": "mole.scores",
     "ShardSampler": "mole.torch.dataset",
     "augment_features": "mole.torch.feature_augment",
     "build_model": "mole.torch.models",

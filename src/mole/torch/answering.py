@@ -19,7 +19,7 @@ from mole.storage.identities import Identity
 from mole.torch.checkpoint import load_checkpoint
 from mole.torch.dataset import MorphedDataset
 from mole.torch.evaluation import evaluate, predict
-from mole.torch.scores import Score
+from mole.scores import Score
 
 
 def evaluate_on(

@@ -20,7 +20,7 @@ from mole.torch.dataset import MorphedDataset
 from mole.torch.key_check import check_key
 from mole.torch.module import augmented_part
 from mole.torch.running import in_mode, logits_of, move
-from mole.torch.scores import Evaluation, Score
+from mole.scores import Evaluation, Score
 
 PREDICTION, PROBABILITY, CLASS_NAME = "prediction", "probability", "class_name"
 BATCH_SIZE = 256  # rows at a time

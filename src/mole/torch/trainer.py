@@ -18,7 +18,7 @@ from mole.torch.models import fill
 from mole.torch.module import augmented_part
 from mole.torch.resume import ResumeFile
 from mole.torch.running import logits_of, move
-from mole.torch.scores import Evaluation
+from mole.scores import Evaluation
 
 
 class Epoch(NamedTuple):

@@ -18,7 +18,7 @@ from mole.torch.answering import check_output
 from mole.torch.checkpoint import save_checkpoint
 from mole.torch.evaluation import loss_and_accuracy
 from mole.torch.resume import FINISHED, ResumeFile, finished_epochs
-from mole.torch.scores import Evaluation
+from mole.scores import Evaluation
 from mole.torch.splits import splits_of
 from mole.torch.starting import load_trained, starting_model
 from mole.torch.trainer import Epoch, train
