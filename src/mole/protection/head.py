@@ -10,10 +10,11 @@ With much noise little more than the class means can be learnt, so both are shru
 other, by as much as noise alone drives them apart, and the covariance towards a multiple of the identity.
 How far, is decided by how well labels are told from noisy rows that were held out. In the few directions
 that tell classes apart the covariance is then taken once more, by itself: there it can be known well, and
-it decides how sure the classifier is.
+it decides how sure the classifier is, together with the labels of rows that were held out.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,8 @@ Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 FOLDS = 4  # parts, of which each is held out once
 TARGETS = (1.0, 0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.0)  # shares of the covariance that are a multiple of I
+WIDER = (1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # by how much classes may be wider than Gaussians of that covariance
+BY_CHANCE = 2.0  # of a logarithm of likelihoods: less of a gain is none
 TINY = 1e-30
 
 
@@ -67,7 +70,7 @@ def fit_noisy_head(features: Array, labels: npt.NDArray[np.integer], sigma: floa
         head = fit_noisy_head(noisy, labels, certificate.sigma, classes=10)
         head.probabilities(clean)
 
-    It is the same in any orthonormal coordinates: of morphed rows it is the classifier of plain ones, morphed.
+    It is the same in any orthonormal coordinates: of morphed rows it is the classifier of plain ones.
 
     Args:
         features: noisy rows, (n, d).
@@ -80,15 +83,25 @@ def fit_noisy_head(features: Array, labels: npt.NDArray[np.integer], sigma: floa
     """
     rows, truth = _checked(features, labels, sigma, classes)
     folds = np.arange(len(rows)) % FOLDS
-    scores = np.zeros(len(TARGETS))
-    for fold in range(FOLDS):
-        out = folds == fold
-        learnt = Learnt.of(rows[~out], truth[~out], sigma, classes)
-        for index, target in enumerate(TARGETS):
-            chances = learnt.noisy_head(target).probabilities(rows[out])
-            scores[index] += np.log(np.maximum(chances[np.arange(out.sum()), truth[out]], TINY)).sum()
-    best = TARGETS[int(np.argmax(scores))]
-    return Learnt.of(rows, truth, sigma, classes).clean_head(best)
+    parts = [
+        (Learnt.of(rows[folds != one], truth[folds != one], sigma, classes), folds == one)
+        for one in range(FOLDS)
+    ]
+
+    def gain(head: Callable[[Learnt], Head]) -> float:
+        """How well labels are told from noisy rows that were held out."""
+        return sum(_log_likelihood(head(learnt), rows[out], truth[out]) for learnt, out in parts)
+
+    gains = [gain(lambda learnt, at=target: learnt.noisy_head(at)) for target in TARGETS]
+    target = TARGETS[int(np.argmax(gains))]
+    wider = [gain(lambda learnt, by=by: learnt.clean_head(target, by, noise=sigma)) for by in WIDER]
+    best = int(np.argmax(wider)) if max(wider) > wider[0] + BY_CHANCE else 0
+    return Learnt.of(rows, truth, sigma, classes).clean_head(target, WIDER[best])
+
+
+def _log_likelihood(head: Head, rows: Floats, labels: Labels) -> float:
+    chances = head.probabilities(rows)[np.arange(len(labels)), labels]
+    return float(np.log(np.maximum(chances, TINY)).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,17 +150,20 @@ class Learnt:
         covariance = self._covariance(self.within, target) + self.sigma**2 * np.eye(len(self.within))
         return self._head(self.means, covariance, np.eye(len(self.within)))
 
-    def clean_head(self, target: float) -> Head:
+    def clean_head(self, target: float, wider: float = 1.0, noise: float = 0.0) -> Head:
         """The best classifier of clean rows.
 
         Args:
             target: how far the covariance is drawn towards a multiple of the identity, from 0 to 1.
+            wider: what it is multiplied by at the end; more makes the classifier less sure.
+            noise: of rows to try it on, in the directions that are best without any.
         """
         weight = np.linalg.solve(self._covariance(self.within, target), self.means.T)
         basis, lengths, _ = np.linalg.svd(weight, full_matrices=False)
         telling = basis[:, lengths > 1e-9 * lengths[0]]  # directions that tell classes apart
-        narrow = telling.T @ self.within @ telling
-        return self._head(self.means @ telling, self._covariance(narrow, 0.0), telling)
+        covariance = wider * self._covariance(telling.T @ self.within @ telling, 0.0)
+        covariance += noise**2 * np.eye(len(covariance))
+        return self._head(self.means @ telling, covariance, telling)
 
     def _covariance(self, noisy: Floats, target: float) -> Floats:
         """The covariance of clean features within classes, and what is in doubt of the means."""

@@ -27,12 +27,14 @@ def without_noise(variances: Floats, sigma: float, freedom: float) -> Floats:
         freedom: how many rows they are taken from.
 
     Returns:
-        As many, none of them zero: what does not stand out gets its mean, and at least what noise alone
-        could pretend.
+        As many. What does not stand out gets its mean, and none is less than the standard error of a
+        variance, which noise alone could pretend.
     """
+    if not len(variances):
+        return variances
     gamma, count = len(variances) / freedom, len(variances)
     mean = float(variances.mean())
-    least = max(mean * math.sqrt(2 / (freedom * count)), LEAST * mean, 1e-30)
+    least = max(mean * math.sqrt(2 / freedom), LEAST * mean, 1e-30)
     clean = np.full(count, least)
     while count:
         base = float(variances[:count].mean())

@@ -30,6 +30,7 @@ from mole.torch.trace import Operation
 
 if TYPE_CHECKING:
     from mole.exchange.checkpoint_files import CheckpointFacts
+    from mole.scores import Evaluation, Score
     from mole.torch.answering import evaluate_on, predict_on
     from mole.torch.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
     from mole.torch.dataset import MorphedDataset, ShardSampler
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from mole.torch.models import build_model
     from mole.torch.pretrained import load_pretrained, save_pretrained
     from mole.torch.resume import ResumeFile
-    from mole.scores import Evaluation, Score
     from mole.torch.trainer import Epoch, train
     from mole.torch.workflows import train_on
 
