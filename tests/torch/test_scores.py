@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, roc_auc_score
 
+from mole.scores import area_under_curve
 from mole.torch import Evaluation, Score, evaluate
-from mole.torch.scores import area_under_curve
 
 
 def chances(rng, rows, classes, *, steps=None):

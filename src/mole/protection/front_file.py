@@ -1,32 +1,26 @@
 """A front: the developer's network from images to features, as an ONNX file that nobody need trust.
 
-It comes from the other side, so it is read as a hostile file: of a bounded size, complete in itself, made
-of ONNX's own operators and nothing else, without loops. What it computes is not checked, and need not be:
-the certificate holds for any front.
+It comes from the other side, so it is read as a hostile file (`mole.protection.onnx_file`). What it
+computes is not checked, and need not be: the certificate holds for any front.
 """
 
-import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mole.errors import FileError, MissingExtraError, MoleError
-from mole.foreign_text import shown
-from mole.quantities import size_text
+from mole.errors import FileError, MoleError
+from mole.protection.onnx_file import facts_in, read_model
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Shape, check_shape, element_count, shape_text
-from mole.storage.typed_json import Fields, FormatError, parse_value
+from mole.storage.typed_json import FormatError
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+    from onnx import ModelProto, ValueInfoProto
 
 FORMAT, VERSION = "mole-front", 1
 MAX_FRONT_BYTES = 1 << 30  # a gigabyte: a large vision transformer in 32 bits
 MAX_FEATURES_OF_A_FRONT = 1 << 20
-STANDARD = {"", "ai.onnx"}
-WITHOUT_END = {"If", "Loop", "Scan", "SequenceMap"}  # operators that run others, as long as they like
 
 
 @dataclass(frozen=True)
@@ -62,20 +56,9 @@ def read_front(path: Path) -> Front:
     Raises:
         FileError: if it is no front, or holds what a front may not hold.
     """
+    model, digest = read_model(path, "front", MAX_FRONT_BYTES)
     try:
-        import onnx  # noqa: PLC0415  (an extra)
-        from google.protobuf.message import DecodeError  # noqa: PLC0415  (comes with it)
-    except ImportError:
-        raise MissingExtraError("a front is an ONNX file", "front") from None
-    content = _read(path)
-    try:
-        model = onnx.load_model_from_string(content)
-    except DecodeError:
-        raise FileError(f"{path} is not an ONNX file: ask for the front again") from None
-    if problem := next(_problems(model), None):
-        raise FileError(f"{path} cannot be used as a front: {problem}")
-    try:
-        return _facts(path, model, hashlib.sha256(content).hexdigest())
+        return _facts(path, model, digest)
     except (FormatError, MoleError) as error:
         raise FileError(f"{path} is an ONNX file, but not a front: {error}") from None
 
@@ -88,53 +71,10 @@ def front_metadata(input_shape: Shape, normalisation: Normalisation | None) -> d
     return {FORMAT: json.dumps(facts)}
 
 
-def _read(path: Path) -> bytes:
-    try:
-        size = path.stat().st_size
-        if size > MAX_FRONT_BYTES:
-            raise FileError(
-                f"{path} has {size_text(size)}, and a front at most {size_text(MAX_FRONT_BYTES)}"
-            )
-        return path.read_bytes()
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}") from None
-
-
-def _problems(model: "ModelProto") -> Iterator[str]:
-    """What a front may not hold, in words."""
-    if model.functions:
-        yield "it brings functions of its own"
-    for node in _nodes(model.graph):
-        if node.domain not in STANDARD:
-            yield f"its operator {shown(node.op_type)} is not one of ONNX's own"
-        if node.op_type in WITHOUT_END:
-            yield f"its operator {node.op_type} could run for ever"
-    for tensor in model.graph.initializer:
-        if tensor.external_data or tensor.data_location:
-            yield "its weights lie in other files"
-    if model.graph.sparse_initializer:
-        yield "it has sparse weights"
-
-
-def _nodes(graph: "GraphProto") -> Iterator["NodeProto"]:
-    """Every node of a graph; none of those that a front may hold has graphs inside."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                yield from _nodes(inner)
-
-
 def _facts(path: Path, model: "ModelProto", digest: str) -> Front:
-    texts = {entry.key: entry.value for entry in model.metadata_props}
-    if FORMAT not in texts:
+    fields = facts_in(model, FORMAT, VERSION)
+    if fields is None:
         raise FormatError("its metadata does not say what it takes (`mole front make` writes that)")
-    parsed = parse_value(texts[FORMAT])
-    if not isinstance(parsed, dict):
-        raise FormatError("its metadata does not follow the format")
-    fields = Fields(parsed)
-    if fields.whole("version") != VERSION:
-        raise FormatError("it is of another version: upgrade morphed-learning")
     weights = {tensor.name for tensor in model.graph.initializer}
     inputs = [value for value in model.graph.input if value.name not in weights]
     if len(inputs) != 1 or len(model.graph.output) != 1:

@@ -30,16 +30,18 @@ from mole.torch.trace import Operation
 
 if TYPE_CHECKING:
     from mole.exchange.checkpoint_files import CheckpointFacts
+    from mole.scores import Evaluation, Score
     from mole.torch.answering import evaluate_on, predict_on
     from mole.torch.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
     from mole.torch.dataset import MorphedDataset, ShardSampler
     from mole.torch.evaluation import evaluate, predict
     from mole.torch.feature_augment import FeatureAugment, augment_features
+    from mole.torch.front import make_front
+    from mole.torch.head_training import FittedHead, fit_head_on
     from mole.torch.mixing import Mixed, mixup
     from mole.torch.models import build_model
     from mole.torch.pretrained import load_pretrained, save_pretrained
     from mole.torch.resume import ResumeFile
-    from mole.torch.scores import Evaluation, Score
     from mole.torch.trainer import Epoch, train
     from mole.torch.workflows import train_on
 
@@ -50,6 +52,7 @@ __all__ = [
     "Epoch",
     "Evaluation",
     "FeatureAugment",
+    "FittedHead",
     "FoundLayer",
     "Mixed",
     "MorphedDataset",
@@ -65,8 +68,10 @@ __all__ = [
     "evaluate_on",
     "export_first_layer",
     "find_first_layer",
+    "fit_head_on",
     "load_checkpoint",
     "load_pretrained",
+    "make_front",
     "mixup",
     "predict",
     "predict_on",
@@ -80,19 +85,22 @@ _HOMES = {
     "Checkpoint": "mole.torch.checkpoint",
     "CheckpointFacts": "mole.exchange.checkpoint_files",
     "Epoch": "mole.torch.trainer",
-    "Evaluation": "mole.torch.scores",
+    "Evaluation": "mole.scores",
     "FeatureAugment": "mole.torch.feature_augment",
+    "FittedHead": "mole.torch.head_training",
     "Mixed": "mole.torch.mixing",
     "MorphedDataset": "mole.torch.dataset",
     "ResumeFile": "mole.torch.resume",
-    "Score": "mole.torch.scores",
+    "Score": "mole.scores",
     "ShardSampler": "mole.torch.dataset",
     "augment_features": "mole.torch.feature_augment",
     "build_model": "mole.torch.models",
     "evaluate": "mole.torch.evaluation",
     "evaluate_on": "mole.torch.answering",
+    "fit_head_on": "mole.torch.head_training",
     "load_checkpoint": "mole.torch.checkpoint",
     "load_pretrained": "mole.torch.pretrained",
+    "make_front": "mole.torch.front",
     "mixup": "mole.torch.mixing",
     "predict": "mole.torch.evaluation",
     "predict_on": "mole.torch.answering",

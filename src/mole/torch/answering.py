@@ -14,12 +14,12 @@ from mole.exchange.shards import LABEL
 from mole.exchange.split_roles import only_split, split_to_score
 from mole.foreign_text import listed, shown
 from mole.progress import Progress, no_progress
+from mole.scores import Score
 from mole.storage.atomic import new_file, reason_of
 from mole.storage.identities import Identity
 from mole.torch.checkpoint import load_checkpoint
 from mole.torch.dataset import MorphedDataset
 from mole.torch.evaluation import evaluate, predict
-from mole.torch.scores import Score
 
 
 def evaluate_on(

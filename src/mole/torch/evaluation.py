@@ -15,12 +15,12 @@ from torch.utils.data import Dataset
 from mole.errors import ParameterError
 from mole.exchange.shards import LABEL, ROW_ID
 from mole.progress import Progress, no_progress
+from mole.scores import Evaluation, Score
 from mole.torch.batches import in_order, samples_and_labels, samples_of
 from mole.torch.dataset import MorphedDataset
 from mole.torch.key_check import check_key
 from mole.torch.module import augmented_part
 from mole.torch.running import in_mode, logits_of, move
-from mole.torch.scores import Evaluation, Score
 
 PREDICTION, PROBABILITY, CLASS_NAME = "prediction", "probability", "class_name"
 BATCH_SIZE = 256  # rows at a time

@@ -9,6 +9,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from mole.errors import FileError, ParameterError
 from mole.progress import Progress, no_progress
+from mole.scores import Evaluation
 from mole.torch.batches import samples_and_labels, shuffled
 from mole.torch.evaluation import BATCH_SIZE, RunningScore, loss_and_accuracy, loss_of
 from mole.torch.feature_cache import CachedFeatures, FromFeatures, cached_module, features_size
@@ -18,7 +19,6 @@ from mole.torch.models import fill
 from mole.torch.module import augmented_part
 from mole.torch.resume import ResumeFile
 from mole.torch.running import logits_of, move
-from mole.torch.scores import Evaluation
 
 
 class Epoch(NamedTuple):

@@ -12,13 +12,13 @@ from mole.exchange.checkpoint_files import CheckpointFacts, resume_path
 from mole.exchange.delivery import Delivery
 from mole.foreign_text import shown
 from mole.progress import Progress, no_progress
+from mole.scores import Evaluation
 from mole.storage.atomic import reason_of
 from mole.storage.identities import Identity
 from mole.torch.answering import check_output
 from mole.torch.checkpoint import save_checkpoint
 from mole.torch.evaluation import loss_and_accuracy
 from mole.torch.resume import FINISHED, ResumeFile, finished_epochs
-from mole.torch.scores import Evaluation
 from mole.torch.splits import splits_of
 from mole.torch.starting import load_trained, starting_model
 from mole.torch.trainer import Epoch, train

@@ -1,0 +1,116 @@
+"""ONNX files as hostile files: of a bounded size, complete in themselves, made of ONNX's own operators.
+
+What such a file computes is not checked here, only that reading and running it does nothing else: no code
+of its own, no other files, no loops. Its metadata says, in JSON, what it is.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from mole.errors import FileError, MissingExtraError
+from mole.foreign_text import shown
+from mole.quantities import size_text
+from mole.storage.atomic import reason_of
+from mole.storage.regular import open_regular
+from mole.storage.typed_json import Fields, FormatError, parse_value
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto
+
+STANDARD = {"", "ai.onnx"}
+WITHOUT_END = {"If", "Loop", "Scan", "SequenceMap"}  # operators that run others, as long as they like
+
+
+def onnx_package(what: str) -> ModuleType:
+    """The package ONNX, with its helpers.
+
+    Raises:
+        MissingExtraError: where it is not installed.
+    """
+    try:
+        import onnx.helper  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise MissingExtraError(f"a {what} is an ONNX file", "front") from None
+    return onnx
+
+
+def read_model(path: Path, what: str, most: int) -> tuple["ModelProto", str]:
+    """Read an ONNX file of at most so many bytes, and its SHA-256.
+
+    Args:
+        path: the file.
+        what: the word for what it should be, such as 'front'.
+        most: bytes.
+
+    Raises:
+        FileError: if it cannot be read, or holds what it may not hold.
+    """
+    onnx = onnx_package(what)
+    content = _read(path, what, most)
+    try:
+        model: ModelProto = onnx.load_model_from_string(content)
+    except Exception:  # of protobuf's; it has no other way to say that the file is another one
+        raise FileError(f"{path} is not an ONNX file: ask for the {what} again") from None
+    if problem := next(_problems(model), None):
+        raise FileError(f"{path} cannot be used as a {what}: {problem}")
+    return model, hashlib.sha256(content).hexdigest()
+
+
+def facts_in(model: "ModelProto", form: str, version: int) -> Fields | None:
+    """What the metadata of a file says under the name of a form; None where it says nothing.
+
+    Raises:
+        FormatError: if it does not follow the format, or has another version.
+    """
+    texts = {entry.key: entry.value for entry in model.metadata_props}
+    if form not in texts:
+        return None
+    parsed = parse_value(texts[form])
+    if not isinstance(parsed, dict):
+        raise FormatError("its metadata does not follow the format")
+    fields = Fields(parsed)
+    if fields.whole("version") != version:
+        raise FormatError("it is of another version: upgrade morphed-learning")
+    return fields
+
+
+def _read(path: Path, what: str, most: int) -> bytes:
+    try:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > most:
+                raise FileError(f"{path} has {size_text(size)}, and a {what} at most {size_text(most)}")
+            return file.read()
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be read: {reason_of(error)}") from None
+
+
+def _problems(model: "ModelProto") -> Iterator[str]:
+    """What such a file may not hold, in words."""
+    if model.functions:
+        yield "it brings functions of its own"
+    for node in _nodes(model.graph):
+        if node.domain not in STANDARD:
+            yield f"its operator {shown(node.op_type)} is not one of ONNX's own"
+        if node.op_type in WITHOUT_END:
+            yield f"its operator {node.op_type} could run for ever"
+    inside = (part for node in _nodes(model.graph) for part in node.attribute)
+    constants = (tensor for part in inside for tensor in (part.t, *part.tensors))
+    for tensor in (*model.graph.initializer, *constants):
+        if tensor.external_data or tensor.data_location:
+            yield "its weights lie in other files"
+    if model.graph.sparse_initializer:
+        yield "it has sparse weights"
+
+
+def _nodes(graph: "GraphProto") -> Iterator["NodeProto"]:
+    """Every node of a graph; none of those that it may hold has graphs inside."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                yield from _nodes(inner)
