@@ -33,9 +33,9 @@ def clone(tmp_path) -> Path:
     not (shutil.which("age-keygen") and shutil.which("ssh-keygen")),
     reason="the transcript makes keys with age and OpenSSH",
 )
-@pytest.mark.timeout(900)  # seventeen processes, one after the other: slow where others are at work
+@pytest.mark.timeout(900)  # twenty-four processes, one after the other: slow where others are at work
 def test_the_transcript_of_the_readme(clone):
-    first, second = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+    first, second, third = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
     run(first, clone)
     place = clone / "examples"
     assert pq.read_table(place / "predictions.parquet").num_rows == 20
@@ -48,16 +48,18 @@ def test_the_transcript_of_the_readme(clone):
     assert MorphKey.load(place / "provider.key", passphrase).core == "whitened"
     assert (place / "audit" / "audit.html").is_file()
     assert "signed by SHA256:" in run(second, place)
-    for name in ("delivery", "requests", "signed"):
+    run(third, place)
+    assert pq.read_table(place / "answers.parquet").num_rows == 20
+    for name in ("delivery", "requests", "signed", "protected"):
         assert all(path.suffix == ".age" for path in (place / name).rglob("*") if path.is_file())
     assert not (place / "passphrase.txt").stat().st_mode & 0o077
 
 
 def test_what_the_transcript_makes_is_not_committed(clone):
     """Keys, passphrases and private images lie where they were made, and git does not see them."""
-    first, second = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+    blocks = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
     made = [
-        *re.findall(r"(?:--out|-o|>|-f) (\S+?)\)?$", first + second, flags=re.MULTILINE),
+        *re.findall(r"(?:--out|-o|>|-f) (\S+?)\)?$", "".join(blocks), flags=re.MULTILINE),
         "public.pt",
         "photos/1",
     ]
