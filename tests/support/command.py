@@ -115,7 +115,7 @@ def _at_home_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.chdir(before)
+        inside = f"{folder.resolve()}{os.sep}"  # compared as text: there are thousands of modules
         for name, module in list(sys.modules.items()):
-            file = getattr(module, "__file__", None)
-            if file and Path(file).is_relative_to(folder.resolve()):
+            if (getattr(module, "__file__", None) or "").startswith(inside):
                 del sys.modules[name]
