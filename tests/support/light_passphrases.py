@@ -22,10 +22,17 @@ VERSION = b"age-encryption.org/v1"
 
 
 def save_lightly(key: mole.MorphKey, path: Path, passphrase: str) -> None:
-    """Save a key so that a passphrase opens it, with little work."""
+    """Save a key so that a passphrase opens it, with little work, and armoured as keys are."""
     identity = pyrage.x25519.Identity.generate()
     key.save(path, recipients=[str(identity.to_public())])
-    path.write_bytes(locked(bytes(pyrage.decrypt(path.read_bytes(), [identity])), passphrase))
+    path.write_bytes(armoured(locked(bytes(pyrage.decrypt(path.read_bytes(), [identity])), passphrase)))
+
+
+def armoured(content: bytes) -> bytes:
+    """An age file in letters that a mail takes."""
+    lines = [content[start : start + 48] for start in range(0, len(content), 48)]
+    begin, end = (b"-----%s AGE ENCRYPTED FILE-----" % word for word in (b"BEGIN", b"END"))
+    return b"\n".join([begin, *map(b64encode, lines), end, b""])
 
 
 def locked(content: bytes, passphrase: str) -> bytes:
