@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,32 +21,32 @@ def sheets(pdf: bytes) -> int:
     return len(re.findall(rb"/Type\s*/Page\b", pdf))
 
 
-def problems(browser, file: Path, **how) -> list[str]:
-    """What is wrong with a page: requests, messages, broken pictures, overflow, barriers."""
-    return [*each_problem(browser, file, **how)]
+def problems(browser, file: Path, *, barriers: bool = True, **how) -> list[str]:
+    """What is wrong with a page: requests, messages, broken pictures, overflow, and barriers, if asked for.
 
-
-def each_problem(browser, file: Path, **how) -> Iterator[str]:
-    """The same one by one; barriers come last, because looking for them takes longest."""
-    with browser.new_context(**how) as context:
-        page = context.new_page()
-        asked, found = [], []
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: found.append(f"says {message.text}"))
-        page.on("pageerror", lambda error: found.append(f"fails {error}"))
-        page.on("dialog", lambda dialog: (found.append("opens a dialog"), dialog.dismiss()))
-        page.goto(file.as_uri(), wait_until="load")
-        own = (file.as_uri(), "data:image/png;base64,")
-        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
-        broken = page.evaluate("[...document.images].filter(i => !i.complete || !i.naturalWidth).length")
-        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        yield from [f"requests {url}" for url in asked if url != own[0] and not url.startswith(own[1])]
-        yield from [f"{broken} pictures did not load"] * bool(broken)
-        yield from [f"{wide} pixels wider than the screen"] * (wide > 0)
-        before = [*found]
-        yield from before
-        # Of what is right, axe need not say where it stands.
-        for violation in Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]:
-            for node in violation["nodes"]:
-                yield f"axe: {violation['id']} ({violation['impact']}) at {node['target']}"
-        yield from found[len(before) :]
+    Barriers take longest to look for.
+    """
+    context = browser.new_context(**how)
+    page = context.new_page()
+    asked, found = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: found.append(f"says {message.text}"))
+    page.on("pageerror", lambda error: found.append(f"fails {error}"))
+    page.on("dialog", lambda dialog: (found.append("opens a dialog"), dialog.dismiss()))
+    page.goto(file.as_uri(), wait_until="load")
+    own = (file.as_uri(), "data:image/png;base64,")
+    found += [f"requests {url}" for url in asked if url != own[0] and not url.startswith(own[1])]
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    broken = page.evaluate("[...document.images].filter(i => !i.complete || !i.naturalWidth).length")
+    found += [f"{broken} pictures did not load"] * bool(broken)
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    found += [f"{wide} pixels wider than the screen"] * (wide > 0)
+    if barriers:  # of what is right, axe need not say where it stands
+        axe = Axe().run(page, options={"resultTypes": ["violations"]})
+        found += [
+            f"axe: {violation['id']} ({violation['impact']}) at {node['target']}"
+            for violation in axe.response["violations"]
+            for node in violation["nodes"]
+        ]
+    context.close()
+    return found
