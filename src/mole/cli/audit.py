@@ -57,6 +57,12 @@ def audit(
         str | None,
         typer.Option(metavar="DELIVERY", help="Another delivery, or requests, under the same key."),
     ] = None,
+    front: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Of a protected delivery: the front that it was made with, as ONNX."
+        ),
+    ] = None,
     window: WindowOption = None,
     depth: DepthOption = "8",
     skip_bad: SkipBadOption = False,
@@ -143,11 +149,11 @@ def audit(
     """
     from mole.audit import run, write  # noqa: PLC0415  (an extra)
 
-    of_delivery = (key, data, public, other, receiver or None, summary or None)
+    of_delivery = (key, data, public, other, front, receiver or None, summary or None)
     if delivery is None and any(option is not None for option in of_delivery):
         raise CallError(
-            "--key, --data, --public, --other, --receiver and --summary belong to a delivery: name it, or "
-            "leave them out"
+            "--key, --data, --public, --other, --front, --receiver and --summary belong to a delivery: "
+            "name it, or leave them out"
         )
     if skip_bad and public is None:
         raise CallError("--skip-bad says how --public is read: add it, or leave it out")
@@ -181,7 +187,7 @@ def audit(
             opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity)) if key else None
             found = opened_with(delivery, opened, identity)
             report = run.audit(
-                found, key=opened, layer=first, truth=original, public=similar, other=other,
+                found, key=opened, layer=first, truth=original, public=similar, other=other, front=front,
                 skip_bad=skip_bad, identity=identity, by=by, receiver=receiver, budget=budget, seed=seed,
                 progress=progress,
             )  # fmt: skip
