@@ -1,5 +1,6 @@
 """The scorer of attacks on protected rows: every figure beside chance and beside the certificate."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -40,10 +41,11 @@ NEAREST = "Rebuilt images that are more like their own original than like any ot
 def figures_of(finding: Finding, subject: ProtectedSubject) -> tuple[Bounded, ...]:
     """Everything that a finding can be measured by."""
     truth, certificate = subject.truth, subject.certificate
+    all_rows = replace(certificate, sigma=certificate.sigma / math.sqrt(subject.views))  # of an image
     return (
         *_picked(finding, truth, certificate),
         *_which(finding, truth, certificate),
-        *_among(finding, truth, certificate),
+        *_among(finding, truth, all_rows),
         *_rebuilt(finding, truth, certificate),
         *_has(finding, truth, certificate),
     )

@@ -70,7 +70,8 @@ class ProtectedSubject:
     Attributes:
         view: what every attacker has.
         truth: what they want to know.
-        certificate: of the rows attacked.
+        certificate: of the rows attacked, each by itself.
+        views: rows of each image.
         facts: what to say about it.
         warnings: what was wrong with what the audit was given.
     """
@@ -78,6 +79,7 @@ class ProtectedSubject:
     view: ProtectedView
     truth: ProtectedTruth
     certificate: Certificate
+    views: int = 1
     facts: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -138,7 +140,7 @@ def protected_subject(
         "public images": 0 if others is None else len(others.features),
     }
     return ProtectedSubject(
-        view=view, truth=truth, certificate=certificate, facts=facts,
+        view=view, truth=truth, certificate=certificate, views=delivery.split(split).views, facts=facts,
         warnings=(*doubts, *(() if doubt is None else (doubt,))),
     )  # fmt: skip
 
@@ -221,6 +223,9 @@ def is_own(rows: Array, features: Array, sigma: float) -> bool | None:
 
 
 def is_too_much(noise: Array, sigma: float) -> bool:
-    """Whether rows lie further from the features than noise takes them: they belong to other images."""
+    """Whether rows lie further from the features than noise takes them: they belong to other images.
+
+    What is the same in all rows is left out: noise that was drawn once for all is another matter.
+    """
     chance = DEVIATIONS * np.sqrt(2 / noise.size)
-    return float(np.square(noise).mean()) > sigma**2 * (1 + float(chance)) * (1 + ROUNDING) ** 2
+    return float(noise.var(axis=0).mean()) > sigma**2 * (1 + float(chance)) * (1 + ROUNDING) ** 2
