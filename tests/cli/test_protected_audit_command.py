@@ -67,7 +67,7 @@ def test_without_a_front_it_says_what_to_give(place, tmp_path):
         in done.stderr
     )
     assert (
-        "attacks on a protected delivery need its key, its front and the images it was made from"
+        "Attacks on a protected delivery need its key, its front and the images it was made from"
         in done.stderr
     )
     assert "What it does not say" in (tmp_path / "audit" / "audit.html").read_text()

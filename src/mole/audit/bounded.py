@@ -16,7 +16,7 @@ class Bounded:
     >>> figure.exceeds, figure.is_better_than_chance
     (False, True)
     >>> str(figure).replace("\u00a0", " ")
-    'picked out of 10: 25 % (20 to 31 %), where chance gives 10 % and the certificate allows 35 % at most'
+    'picked out of 10: 25 % (by chance 10 %, allowed 35 %)'
 
     Attributes:
         name: what it is called.
@@ -70,13 +70,10 @@ class Bounded:
         return None if self.bound is None else self._text(self.bound)
 
     def __str__(self) -> str:
-        allowed = "" if self.bound is None else f" and the certificate allows {self.at_most} at most"
-        name = f"{self.name[:1].lower()}{self.name[1:]}" if self.unit != "dB" else self.name
-        return f"{name}: {self.value} ({self.between}), where {self._luck} {self.by_chance}{allowed}"
-
-    @property
-    def _luck(self) -> str:
-        return "the mean image has" if self.unit == "dB" else "chance gives"
+        allowed = "" if self.bound is None else f", allowed {self.at_most}"
+        luck = "the mean image" if self.unit == "dB" else "by chance"
+        name = f"{self.name[:1].lower()}{self.name[1:]}"
+        return f"{name}: {self.value} ({luck} {self.by_chance}{allowed})"
 
     def _text(self, value: float) -> str:
         if self.unit == "share":

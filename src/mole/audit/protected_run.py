@@ -18,7 +18,7 @@ from mole._version import __version__
 from mole.attacks import PROTECTED_ATTACKS
 from mole.attacks.tools.attack import Attack, Finding
 from mole.attacks.tools.views import MissingInputError, NotApplicableError
-from mole.audit.certified import certified, unsaid
+from mole.audit.certified import Certified, certified, unsaid
 from mole.audit.from_delivery import DAMAGED, OTHER_LAYER, check_key
 from mole.audit.pictures import can_be_shown, picture
 from mole.audit.protected_scoring import figures_of, score_of
@@ -112,8 +112,9 @@ def audit_protected(
     for doubt in doubts:
         warnings.warn(doubt, MoleWarning, stacklevel=4)  # past `audit` and `mole.audit(...)`
     attacks = tuple(_try_all(subject, budget=budget, seed=seed, progress=progress))
-    noise = subject.truth.noise if isinstance(subject, ProtectedSubject) else None
-    verdicts = protected_verdicts(attacks, certificates, noise)
+    if isinstance(subject, ProtectedSubject):
+        certificates = tuple(_measured(one, subject, attacked_split(delivery)) for one in certificates)
+    verdicts = protected_verdicts(attacks, certificates)
     return Report(
         subject=_facts(delivery, subject),
         headline=protected_headline(verdicts, certificates),
@@ -127,6 +128,18 @@ def audit_protected(
         certificates=certificates,
         promises=tuple(protection_in_words(delivery.manifest)),
         unsaid=tuple(unsaid(delivery, given.key)),
+    )
+
+
+def _measured(certified: Certified, subject: ProtectedSubject, split: str) -> Certified:
+    """The same certificate, with what the noise of rows is where their features are known."""
+    if certified.split != split:
+        return certified
+    truth = subject.truth
+    is_noisy = certified.is_noisy and truth.noise is None
+    words = f"measured {truth.spread:.3g} in each number, where it has to be {certified.sigma:.3g}"
+    return replace(
+        certified, noise=words if is_noisy else truth.noise or certified.noise, is_noisy=is_noisy
     )
 
 

@@ -22,7 +22,7 @@ BEFORE = (
     "Of two images and two rows that belong together: how often the right order looks likelier than the "
     "wrong one. Half is chance."
 )
-TOLD = "Which share of them is told right, with a limit that is wrong for {:.0%} of the others."
+TOLD = "Which share of them is told right, with a limit that is wrong for {:.0f} % of the others."
 AMONG = (
     "How often an image ranks before another whose row was taken away, by how well any row that is left "
     "fits it. Half is chance."
@@ -98,8 +98,9 @@ def _ranked(
     area = area_between(positives, negatives)
     yield Bounded(f"{name} (AUC)", area, 0.5, certificate.ranked(), "area", meaning=meaning)
     yield Bounded(
-        f"{name}, told at {FALSE_ALARMS:.0%} false alarms", detected(positives, negatives),
-        chance=FALSE_ALARMS, bound=certificate.detected(FALSE_ALARMS), meaning=TOLD.format(FALSE_ALARMS),
+        f"{name}, told at {100 * FALSE_ALARMS:.0f} % false alarms", detected(positives, negatives),
+        chance=FALSE_ALARMS, bound=certificate.detected(FALSE_ALARMS),
+        meaning=TOLD.format(100 * FALSE_ALARMS),
     )  # fmt: skip
 
 

@@ -50,6 +50,7 @@ class ProtectedTruth:
         images: of the first rows, as the front takes them, (k, *shape).
         mean: the mean of public images, (*shape), or None.
         normalisation: of both.
+        spread: of the noise in each number of a row, as measured.
         noise: what the noise of rows cannot be, in words; None if nothing speaks against it.
     """
 
@@ -60,6 +61,7 @@ class ProtectedTruth:
     images: Array
     mean: Array | None
     normalisation: Normalisation | None = None
+    spread: float = 0.0
     noise: str | None = None
 
 
@@ -133,7 +135,10 @@ def protected_subject(
     view = ProtectedView(rows=rows, sigma=certificate.sigma, step=grid_step(certificate.sigma))
     samples = np.asarray(RowNumbers.of(delivery, key, split).samples_of(ids))
     view, truth = _posed(view, seen, others, samples, rng)
-    truth = replace(truth, normalisation=front.front.normalisation, noise=check.problem())
+    truth = replace(
+        truth, normalisation=front.front.normalisation, noise=check.problem(),
+        spread=float(np.sqrt(np.square(noise).mean())),
+    )  # fmt: skip
     facts = {
         "rows": f"{delivery.manifest.rows:,}, of which {len(rows):,} of split '{split}' were attacked",
         "images that were put through the front again": len(seen.features),

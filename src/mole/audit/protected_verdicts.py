@@ -45,18 +45,16 @@ def _is_picked_out(figures: Sequence[Bounded]) -> bool:
 
 
 def protected_verdicts(
-    attacks: Sequence[AttackReport], certificates: Sequence[Certified], noise: str | None
+    attacks: Sequence[AttackReport], certificates: Sequence[Certified]
 ) -> tuple[Verdict, ...]:
     """A verdict on each attacker: one for each question that can be asked of a row.
 
     Args:
         attacks: what came of them.
-        certificates: the bound of each split, and whether its noise shows.
-        noise: what the noise of the rows attacked cannot be, in words, where that was looked at.
+        certificates: the bound of each split, and whether its noise is there.
     """
     missing = [f"split {shown(one.split)}: {one.noise}" for one in certificates if not one.is_noisy]
-    wrong = noise or (missing[0] if missing else None)
-    return tuple(_verdict(reader, attacks, wrong) for reader in Reader)
+    return tuple(_verdict(reader, attacks, next(iter(missing), None)) for reader in Reader)
 
 
 def _verdict(reader: Reader, attacks: Sequence[AttackReport], noise: str | None) -> Verdict:

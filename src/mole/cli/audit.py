@@ -30,7 +30,7 @@ from mole.scheme.morphing import CORE_KINDS, CoreKind
 from mole.sources.opening import open_similar, open_source
 
 if TYPE_CHECKING:  # an extra
-    from mole.audit.report import Verdict
+    from mole.audit.report import Report, Verdict
 
 FailOn = Literal["broken", "leaks"]
 REACHED, NOT_TESTED = 3, 4  # exit codes of --fail-on
@@ -200,8 +200,8 @@ def audit(
             out, pictures=not no_pictures, appendix=not no_appendix, summary=summary, replace=force
         )
     say(report.headline, quiet=quiet)
-    for verdict in report.in_order:
-        say(f"{verdict.who}: {verdict.sentence}.", quiet=quiet)
+    for line in _lines(report):
+        say(line, quiet=quiet)
     attacks = {found.attack.name: found.status.value for found in report.attacks}
     show(
         {
@@ -218,6 +218,13 @@ def audit(
     )
     if fail_on is not None:
         _fail_on(fail_on, report.verdicts)
+
+
+def _lines(report: "Report") -> list[str]:
+    """What was found of each attacker; of a certificate that nothing was tried on, what it takes to try."""
+    if report.certificates and all(verdict.level.value == "not tested" for verdict in report.verdicts):
+        return [*report.promises, *(report.remarks or report.warnings)]
+    return [f"{verdict.who}: {verdict.sentence}." for verdict in report.in_order]
 
 
 def _fail_on(worst: FailOn, verdicts: Sequence["Verdict"]) -> None:
