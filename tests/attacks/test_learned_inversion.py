@@ -5,15 +5,15 @@ import pytest
 
 import mole
 from attackers import FASHION, Delivery, fashion, random_conv
-from mole.attacks import learned_inversion
 from mole.attacks.channel_fingerprint import run as fingerprint
 from mole.attacks.learned_inversion import run
+from mole.attacks.tools import trained_decoder
 from mole.attacks.tools.views import NotApplicableError
 
 
 def shorten(patch):
-    patch.setattr(learned_inversion, "MOST_STEPS", 150)
-    patch.setattr(learned_inversion, "MOST_SECONDS", 10_000.0)
+    patch.setattr(trained_decoder, "MOST_STEPS", 150)
+    patch.setattr(trained_decoder, "MOST_SECONDS", 10_000.0)
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def test_a_linear_bottleneck(rng, outputs):
 
 @pytest.mark.parametrize("shape", [(2, 30), (1, 6, 7, 8), (30,)])
 def test_other_numbers_of_axes(rng, shape, monkeypatch):
-    monkeypatch.setattr(learned_inversion, "MOST_STEPS", 3)
+    monkeypatch.setattr(trained_decoder, "MOST_STEPS", 3)
     if len(shape) == 1:
         layer = mole.FirstLayer.linear(rng.normal(size=(5, 30)), rng.normal(size=5), input_shape=shape)
     else:
@@ -87,7 +87,7 @@ def test_features_of_another_key_give_no_image(rng):
 
 
 def test_the_same_generator_gives_the_same_decoder(rng, monkeypatch):
-    monkeypatch.setattr(learned_inversion, "MOST_STEPS", 5)
+    monkeypatch.setattr(trained_decoder, "MOST_STEPS", 5)
     delivery = Delivery(lossy(rng), fashion("x_private", 4), public=fashion("x_public", 100))
     one, same, other = (run(delivery.developer, np.random.default_rng(seed)).images for seed in (1, 1, 2))
     assert np.allclose(one, same, atol=1e-5)

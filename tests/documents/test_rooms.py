@@ -41,7 +41,7 @@ INPUT_OUTPUT = {
     "pyrage",
     "fsspec",
 }
-TRAINS_A_NETWORK = {"mole.attacks.learned_inversion", "mole.attacks.tools.decoder_network"}
+TRAINS_A_NETWORK = {"mole.attacks.tools.trained_decoder", "mole.attacks.tools.decoder_network"}
 ASKED_FOR = {"mole.provider.device_product"}  # loads PyTorch inside a function, where a device is named
 FRAMEWORKS = {"torch", "pyarrow", "ray", "typer", "rich", "PIL"}
 

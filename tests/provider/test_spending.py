@@ -76,6 +76,16 @@ def test_bits_add_up_over_deliveries_and_fronts(give):
     assert len(spending().totals()) == 260
 
 
+def test_what_the_images_of_one_delivery_have_given_away_in_all(give):
+    first = give("one").delivery.manifest.delivery_id
+    assert spending().given_away(first) == (pytest.approx(1.0), 1)
+    give("two", bits=0.5)
+    third = give("three", data="strangers.npz", bits=0.25).delivery.manifest.delivery_id
+    assert spending().given_away(first) == (pytest.approx(1.5), 3)
+    assert spending().given_away(third) == (pytest.approx(0.25), 3)
+    assert spending().given_away("another") is None
+
+
 def test_the_budget_refuses_and_nothing_is_written_or_counted(give, tmp_path):
     give("one")
     before = spending().totals()
