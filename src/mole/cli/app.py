@@ -72,6 +72,18 @@ COMMANDS = {
         "Get the images back from a delivery, in the order of your data: arrays, a table or PNG files.",
         f"delivery {KEY} --out recovered.npz",
     ),
+    "export-head": Entry(
+        PROVIDER,
+        "export_head",
+        "Turn a head that the developer trained on a protected delivery into one for your own images.",
+        f"head.safetensors {LAYER} {KEY} --out head.onnx",
+    ),
+    "calibrate": Entry(
+        PROVIDER,
+        "calibrate",
+        "Make a head's probabilities right on labelled images of your own, at home.",
+        "photos --front front.onnx --head head.onnx --out calibrated.onnx",
+    ),
     "audit": Entry(
         PROVIDER,
         "audit",
@@ -83,6 +95,12 @@ COMMANDS = {
         "export_layer",
         "Write the first layer of a trained network, for the data provider.",
         "--network networks:resnet --weights model.pt --input-shape 3x32x32",
+    ),
+    "front": Entry(
+        DEVELOPER,
+        "front",
+        "Make a front: an ONNX file that turns images into a few features, for protected deliveries.",
+        "make --network networks:resnet --weights model.pt --input-shape 3x32x32 --public photos",
     ),
     "train": Entry(
         DEVELOPER,
@@ -97,9 +115,9 @@ COMMANDS = {
         "delivery --checkpoint model.safetensors --split test",
     ),
     "predict": Entry(
-        DEVELOPER,
+        BOTH,
         "predict",
-        "Run a trained network on morphed requests: a Parquet file of row ids, classes and probabilities.",
+        "Run a trained network on morphed requests, or front and head on your own images: a Parquet file.",
         "requests --checkpoint model.safetensors --out predictions.parquet",
     ),
     "info": Entry(

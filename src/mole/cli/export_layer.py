@@ -74,7 +74,7 @@ def export_layer(
     say enough: add --stride and --padding for a convolution, and --tensor where several could be the first.
     """
     shape = parse_shape(input_shape)
-    normalisation = _normalisation(mean, std, shape[0])
+    normalisation = parse_normalisation(mean, std, shape[0])
     is_file = Path(network).suffix.lower() in (".safetensors", ".pt", ".pth")
     _check_call(is_file, {"--tensor": tensor, "--stride": stride, "--padding": padding}, weights)
     check_output(out, force=force)
@@ -132,7 +132,8 @@ def _facts(layer: FirstLayer) -> dict[str, Any]:
     return {**facts, "bias": layer.bias is not None, "normalised": layer.normalisation is not None}
 
 
-def _normalisation(mean: str | None, std: str | None, channels: int) -> Normalisation | None:
+def parse_normalisation(mean: str | None, std: str | None, channels: int) -> Normalisation | None:
+    """A normalisation from text: both of its options, or neither."""
     if mean is None and std is None:
         return None
     if mean is None or std is None:

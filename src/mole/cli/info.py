@@ -15,6 +15,8 @@ from mole.exchange.layer_files import load
 from mole.exchange.protection_words import protection_facts
 from mole.exchange.signatures import check_delivery
 from mole.exchange.split_roles import rows_by_split, views_by_split
+from mole.protection.front_file import Front, read_front
+from mole.protection.head_file import HomeHead, is_head, read_head
 from mole.provider.keys import MorphKey
 from mole.provider.keys.key_file import SUFFIX
 from mole.provider.ledger import Ledger
@@ -32,7 +34,8 @@ def info(
         str,
         typer.Argument(
             metavar="FILE",
-            help="A delivery (a folder or a URL), a first or augmented layer, a key, a checkpoint.",
+            help="A delivery (a folder or a URL), a first or augmented layer, a key, a checkpoint, a front "
+            "or a head (.onnx).",
         ),
     ],
     as_json: JsonOption = False,
@@ -50,6 +53,8 @@ def info(
         with progress_bar("Making the core", quiet=quiet) as making:
             secrets = secrets_for(path, passphrase_file, identity)
             facts = _key_facts(MorphKey.load(path, progress=making, **secrets))
+    elif path.suffix.lower() == ".onnx":
+        facts = _head_facts(read_head(path)) if is_head(path) else _front_facts(read_front(path))
     elif is_checkpoint(path):
         facts = _checkpoint_facts(path)
     else:
@@ -119,6 +124,30 @@ def _checkpoint_facts(path: Path) -> dict[str, Any]:
         "tensors": len(state),
         "numbers": sum(array.size for array in state.values()),
         "bytes": sum(array.nbytes for array in state.values()),
+    }
+
+
+def _front_facts(front: Front) -> dict[str, Any]:
+    return {
+        "what": "front",
+        "input shape": front.input_shape,
+        "features": front.features,
+        **_normalisation_facts(front.normalisation),
+        "digest": front.digest,
+    }
+
+
+def _head_facts(home: HomeHead) -> dict[str, Any]:
+    return {
+        "what": "head",
+        "features": home.head.weight.shape[1],
+        "classes": home.head.classes,
+        "class names": home.class_names,
+        "clip": home.clip,
+        **({"threshold": home.threshold} if home.head.classes == 2 else {}),
+        "mode": home.mode,
+        "resize": home.resize,
+        "front": home.front,
     }
 
 

@@ -1,4 +1,4 @@
-"""`mole predict` and `mole evaluate`: a trained network on morphed data. PyTorch is loaded last."""
+"""`mole predict` and `mole evaluate`: a trained network on data. PyTorch is loaded last, if at all."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,20 +6,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mole.cli.fit_to_print import fit_to_print
+from mole.cli.fitted_head import percent
 from mole.cli.named_files import check_output
 from mole.cli.options import (
     BatchSizeOption,
     CheckpointOption,
     DeliveryArgument,
+    DepthOption,
     DeviceOption,
     ForceOption,
     IdentityOption,
     JsonOption,
+    ModeOption,
     NetworkOption,
     QuietOption,
+    ResizeOption,
+    SkipBadOption,
+    WindowOption,
 )
+from mole.cli.predicting_at_home import HomeFrontOption, HomeHeadOption, is_at_home, predict_at_home
 from mole.cli.terminal import progress_bar, show, warnings_said
-from mole.cli.train import percent
 from mole.cli.wrong_calls import CallError
 from mole.errors import ParameterError
 from mole.exchange.checkpoint_files import CheckpointFacts, read_facts
@@ -36,42 +42,89 @@ LONGEST_NAME = 20
 
 
 def predict(
-    delivery: DeliveryArgument,
-    checkpoint: CheckpointOption = Path("model.safetensors"),
+    data: Annotated[
+        str,
+        typer.Argument(metavar="DATA", help="Morphed requests, or images of your own: a folder or a URL."),
+    ],
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="For requests: a checkpoint that `mole train` wrote, if not model.safetensors.",
+        ),
+    ] = None,
     network: NetworkOption = None,
+    front: HomeFrontOption = None,
+    head: HomeHeadOption = None,
+    mode: ModeOption = None,
+    resize: ResizeOption = None,
+    skip_bad: SkipBadOption = False,
+    window: WindowOption = None,
+    depth: DepthOption = "8",
     split: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which split; by default the only one.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Which split; by default the only one of requests, and all of your images."
+        ),
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="The Parquet file to write.")
     ] = Path("predictions.parquet"),
-    batch_size: BatchSizeOption = 256,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="For requests: rows at a time, if not 256.", min=1, max=1 << 24),
+    ] = None,
     device: DeviceOption = None,
     identity: IdentityOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run a trained network on morphed requests: a Parquet file of row ids, classes and probabilities.
+    """Run a trained network on morphed requests, or front and head on your own images: a Parquet file.
 
-    Where classes have names, they stand beside their numbers; where the data has labels, so do these.
+    It has the answer and the probability of each class, for every row of requests by its id, or for every
+    image by its name. Where classes have names, they stand beside their numbers; where the data has labels,
+    so do these. With --front and --head nothing leaves your machine, and neither key nor noise is needed.
     """
     if out.suffix.lower() in OTHER_TABLES:
         raise CallError(f"predictions are a Parquet file: give {out.name} the ending .parquet")
+    at_home = is_at_home(
+        front,
+        head,
+        {"--checkpoint": checkpoint, "--network": network, "--batch-size": batch_size, "--device": device,
+         "--identity": identity},
+        {"--mode": mode, "--resize": resize, "--skip-bad": skip_bad, "--window": window,
+         "--depth": None if depth == "8" else depth},
+    )  # fmt: skip
     check_output(out, force=force)
     with warnings_said(quiet=quiet), progress_bar("Predicting", quiet=quiet) as progress:
-        opened, _ = _opened(delivery, checkpoint, identity)
-        from mole.torch import predict_on  # noqa: PLC0415  (an extra)
+        if at_home and front is not None and head is not None:
+            facts = predict_at_home(
+                data, front, head, out, split=split, mode=mode, resize=resize, skip_bad=skip_bad,
+                window=window, depth=depth, progress=progress,
+            )  # fmt: skip
+        else:
+            facts = _predict_requests(
+                data, checkpoint or Path("model.safetensors"), identity, split=split, network=network,
+                out=out, batch_size=batch_size or 256, device=device, replace=force, progress=progress,
+            )  # fmt: skip
+    if facts.get("accuracy") is not None:
+        facts["accuracy"] = round(facts["accuracy"], 4) if as_json else percent(facts["accuracy"])
+    show(facts, as_json=as_json)
 
-        answers = predict_on(
-            opened, checkpoint=checkpoint, split=split, network=network, out=out, batch_size=batch_size,
-            device=device, replace=force, progress=progress,
-        )  # fmt: skip
+
+def _predict_requests(
+    requests: str, checkpoint: Path, identity: list[Path] | None, *, out: Path, **options: Any
+) -> dict[str, Any]:
+    """Predictions for morphed requests, and what there is to tell of them."""
+    opened, _ = _opened(requests, checkpoint, identity)
+    from mole.torch import predict_on  # noqa: PLC0415  (an extra)
+
+    answers = predict_on(opened, checkpoint=checkpoint, out=out, **options)
     facts: dict[str, Any] = {"predictions": str(out), "rows": answers.num_rows}
     if "label" in answers.column_names:
-        right = (answers["prediction"].to_numpy() == answers["label"].to_numpy()).mean()
-        facts["accuracy"] = round(float(right), 4) if as_json else percent(right)
-    show(facts, as_json=as_json)
+        facts["accuracy"] = float((answers["prediction"].to_numpy() == answers["label"].to_numpy()).mean())
+    return facts
 
 
 def evaluate(

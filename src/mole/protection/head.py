@@ -14,7 +14,6 @@ it decides how sure the classifier is, together with the labels of rows that wer
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,20 +87,16 @@ def fit_noisy_head(features: Array, labels: npt.NDArray[np.integer], sigma: floa
         for one in range(FOLDS)
     ]
 
-    def gain(head: Callable[[Learnt], Head]) -> float:
-        """How well labels are told from noisy rows that were held out."""
-        return sum(_log_likelihood(head(learnt), rows[out], truth[out]) for learnt, out in parts)
+    def told(head: Head, out: npt.NDArray[np.bool_]) -> float:
+        """How well labels are told from rows that were held out: the logarithm of their likelihood."""
+        chances = head.probabilities(rows[out])[np.arange(out.sum()), truth[out]]
+        return float(np.log(np.maximum(chances, TINY)).sum())
 
-    gains = [gain(lambda learnt, at=target: learnt.noisy_head(at)) for target in TARGETS]
-    target = TARGETS[int(np.argmax(gains))]
-    wider = [gain(lambda learnt, by=by: learnt.clean_head(target, by, noise=sigma)) for by in WIDER]
-    best = int(np.argmax(wider)) if max(wider) > wider[0] + BY_CHANCE else 0
-    return Learnt.of(rows, truth, sigma, classes).clean_head(target, WIDER[best])
-
-
-def _log_likelihood(head: Head, rows: Floats, labels: Labels) -> float:
-    chances = head.probabilities(rows)[np.arange(len(labels)), labels]
-    return float(np.log(np.maximum(chances, TINY)).sum())
+    gains = [sum(told(part.noisy_head(target), out) for part, out in parts) for target in TARGETS]
+    best = TARGETS[int(np.argmax(gains))]
+    wider = [sum(told(part.clean_head(best, by, noise=sigma), out) for part, out in parts) for by in WIDER]
+    by = WIDER[int(np.argmax(wider))] if max(wider) > wider[0] + BY_CHANCE else WIDER[0]
+    return Learnt.of(rows, truth, sigma, classes).clean_head(best, by)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +162,8 @@ class Learnt:
 
     def _covariance(self, noisy: Floats, target: float) -> Floats:
         """The covariance of clean features within classes, and what is in doubt of the means."""
+        if not len(noisy):
+            return noisy  # nothing tells classes apart
         values, directions = np.linalg.eigh(noisy)
         clean = without_noise(values, self.sigma, self.freedom)
         clean = (1 - target) * clean + target * clean.mean() + self.doubt

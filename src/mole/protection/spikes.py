@@ -30,8 +30,6 @@ def without_noise(variances: Floats, sigma: float, freedom: float) -> Floats:
         As many. What does not stand out gets its mean, and none is less than the standard error of a
         variance, which noise alone could pretend.
     """
-    if not len(variances):
-        return variances
     gamma, count = len(variances) / freedom, len(variances)
     mean = float(variances.mean())
     least = max(mean * math.sqrt(2 / freedom), LEAST * mean, 1e-30)

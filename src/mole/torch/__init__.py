@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from mole.torch.dataset import MorphedDataset, ShardSampler
     from mole.torch.evaluation import evaluate, predict
     from mole.torch.feature_augment import FeatureAugment, augment_features
+    from mole.torch.front import make_front
+    from mole.torch.head_training import FittedHead, fit_head_on
     from mole.torch.mixing import Mixed, mixup
     from mole.torch.models import build_model
     from mole.torch.pretrained import load_pretrained, save_pretrained
@@ -50,6 +52,7 @@ __all__ = [
     "Epoch",
     "Evaluation",
     "FeatureAugment",
+    "FittedHead",
     "FoundLayer",
     "Mixed",
     "MorphedDataset",
@@ -65,8 +68,10 @@ __all__ = [
     "evaluate_on",
     "export_first_layer",
     "find_first_layer",
+    "fit_head_on",
     "load_checkpoint",
     "load_pretrained",
+    "make_front",
     "mixup",
     "predict",
     "predict_on",
@@ -82,6 +87,7 @@ _HOMES = {
     "Epoch": "mole.torch.trainer",
     "Evaluation": "mole.scores",
     "FeatureAugment": "mole.torch.feature_augment",
+    "FittedHead": "mole.torch.head_training",
     "Mixed": "mole.torch.mixing",
     "MorphedDataset": "mole.torch.dataset",
     "ResumeFile": "mole.torch.resume",
@@ -91,8 +97,10 @@ _HOMES = {
     "build_model": "mole.torch.models",
     "evaluate": "mole.torch.evaluation",
     "evaluate_on": "mole.torch.answering",
+    "fit_head_on": "mole.torch.head_training",
     "load_checkpoint": "mole.torch.checkpoint",
     "load_pretrained": "mole.torch.pretrained",
+    "make_front": "mole.torch.front",
     "mixup": "mole.torch.mixing",
     "predict": "mole.torch.evaluation",
     "predict_on": "mole.torch.answering",

@@ -11,7 +11,8 @@ import warnings
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -87,9 +88,21 @@ def pooled(output: Any) -> Tensor:
     return features.flatten(2).mean(dim=2) if features.ndim > 3 else features.flatten(1)
 
 
+class Images(Protocol):
+    """An array of images, or what gives some of them at a time."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many there are, and the shape of one."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice) -> Array: ...
+
+
 def make_front(
     backbone: nn.Module,
-    images: Array,
+    images: Images,
     path: str | PathLike[str],
     *,
     dimensions: int = 128,
@@ -112,13 +125,44 @@ def make_front(
         ParameterError: if there are too few images for so many features.
         MissingExtraError: without ONNX.
     """
+    _exporter()  # before the work
     backbone = backbone.eval()
     features = pooled_features(backbone, images, progress)
     module = FrontModule(backbone, Projection.fit(features, dimensions)).eval()
     return save_front(module, images.shape[1:], path, normalisation=normalisation)
 
 
-def pooled_features(backbone: nn.Module, images: Array, progress: Progress = no_progress) -> Array:
+def without_last(network: nn.Module, input_shape: Shape) -> nn.Module:
+    """A classifier without its last layer, so that it gives features: the layer becomes an identity.
+
+    Raises:
+        ParameterError: if what it gives is not what a Linear layer gave.
+    """
+    given: dict[str, Tensor] = {}
+    linear = {name: part for name, part in network.named_modules() if isinstance(part, nn.Linear)}
+    hooks = [
+        part.register_forward_hook(lambda _, __, output, name=name: given.__setitem__(name, output))
+        for name, part in linear.items()
+    ]
+    try:
+        with torch.inference_mode():
+            output = network.eval()(torch.zeros(2, *input_shape))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    logits = getattr(output, "logits", output)
+    last = next((name for name, one in given.items() if one is logits), None)
+    if not last:
+        raise ParameterError(
+            "the network does not end with a Linear layer that could be left out: give a factory that "
+            "returns a network of features"
+        )
+    parent, _, name = last.rpartition(".")
+    setattr(network.get_submodule(parent), name, nn.Identity())
+    return network
+
+
+def pooled_features(backbone: nn.Module, images: Images, progress: Progress = no_progress) -> Array:
     """Pooled features of images, (n, D), without noise or projection."""
     found = []
     with torch.inference_mode():
@@ -137,12 +181,7 @@ def save_front(
     normalisation: Normalisation | None = None,
 ) -> Front:
     """Write any module as a front: features of any shape, maps too, which are then clipped as a whole."""
-    try:
-        import onnx  # noqa: PLC0415  (an extra)
-        import onnx.inliner  # noqa: PLC0415
-        import onnxscript  # noqa: F401, PLC0415  (PyTorch's exporter needs it)
-    except ImportError:
-        raise MissingExtraError("a front is written as ONNX", "export") from None
+    onnx = _exporter()
     example = torch.zeros(2, *input_shape)
     batches = ({0: torch.export.Dim("batch", min=1)},)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it misses a package that is not needed
@@ -158,3 +197,18 @@ def save_front(
     with new_file(Path(path)) as file:
         file.write_bytes(model.SerializeToString())
     return read_front(Path(path))
+
+
+def _exporter() -> ModuleType:
+    """What writes ONNX files.
+
+    Raises:
+        MissingExtraError: where it is not installed.
+    """
+    try:
+        import onnx  # noqa: PLC0415  (an extra)
+        import onnx.inliner  # noqa: PLC0415
+        import onnxscript  # noqa: F401, PLC0415  (PyTorch's exporter needs it)
+    except ImportError:
+        raise MissingExtraError("a front is written as ONNX", "export") from None
+    return onnx

@@ -1,7 +1,7 @@
-"""Networks to start with: two that train on a couple of CPU cores, and the paper's VGG-16.
+"""Networks to start with: two that train on a couple of CPU cores, the paper's VGG-16, and a linear head.
 
-Each is built for an input shape and a number of classes, and begins with a convolution that an augmented
-layer can replace.
+Each is built for an input shape and a number of classes, and begins with a layer that an augmented one can
+replace: a convolution of images, or a turn of features.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from torch import Tensor, nn
 
 from mole.errors import ParameterError
-from mole.scheme.shapes import Shape, check_shape, shape_text
+from mole.exchange.head_checkpoint import LINEAR_HEAD
+from mole.scheme.shapes import Shape, check_shape, element_count, shape_text
 
+MOST_FEATURES = 1 << 12  # of a linear head: a square of these is 64 MB
 POOL = 0  # in a list of widths: halve the image
 SMALL_VGG = (16, 32, POOL, 64, POOL, 64, POOL)
 VGG16 = (64, 64, POOL, 128, 128, POOL, 256, 256, 256, POOL, 512, 512, 512, POOL, 512, 512, 512, POOL)
@@ -57,6 +59,25 @@ def vgg16(input_shape: Shape, classes: int) -> nn.Sequential:
     for _ in range(2):
         head += [nn.Linear(512, 512), nn.ReLU(), nn.Dropout(0.5)]
     return nn.Sequential(*_convolutions(channels, VGG16), *head, nn.Linear(512, classes))
+
+
+def linear_head(input_shape: Shape, classes: int) -> nn.Sequential:
+    """A linear classifier of features, for protected deliveries: its first layer only turns them.
+
+    What an orthogonal layer is given can be told from what it gives, so nothing is lost, and noise that is
+    the same in all directions stays so.
+    """
+    features = element_count(check_shape(input_shape))
+    if features > MOST_FEATURES:
+        raise ParameterError(
+            f"samples of {features:,} numbers do not fit this network: it takes up to {MOST_FEATURES:,} "
+            "features of a front"
+        )
+    if classes < 2:
+        raise ParameterError(f"a network for {classes} classes has nothing to learn: give at least 2")
+    turn = nn.Linear(features, features, bias=False)
+    nn.init.orthogonal_(turn.weight)
+    return nn.Sequential(nn.Flatten(), turn, nn.Linear(features, classes))
 
 
 class ResidualBlock(nn.Module):
@@ -112,4 +133,5 @@ NETWORKS: dict[str, Callable[[Shape, int], nn.Module]] = {
     "small_vgg": small_vgg,
     "small_resnet": small_resnet,
     "vgg16": vgg16,
+    LINEAR_HEAD: linear_head,
 }
