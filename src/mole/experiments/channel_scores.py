@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from mole.protection import Certificate, FreshNoise, clip, release
+from mole.protection.calibration import calibration
 from mole.protection.head import Head, fit_noisy_head, softmax
 from mole.scheme.shapes import Array
 from mole.scores import Score
@@ -67,7 +68,7 @@ def score(parts: Parts, certificate: Certificate | None) -> dict[str, float]:
     found = {"accuracy": answers.accuracy, **({} if answers.auc is None else {"auc": answers.auc})}
     found["nearest_mean_accuracy"] = scored(nearest_mean(noisy, parts.classes), parts.test).accuracy
     if parts.validation is not None and parts.classes == 2:
-        found["calibrated_accuracy"] = scored(calibrated(head, parts.validation), parts.test).accuracy
+        found["calibrated_accuracy"] = calibrated_accuracy(head, parts.validation, parts.test)
     if certificate is not None:
         found["identified"] = identified(parts.train, noisy)
     return found
@@ -121,14 +122,11 @@ def scored(head: Head, clean: Features) -> Score:
     return Score(float("nan"), right, clean.labels, chances)
 
 
-def calibrated(head: Head, clean: Features) -> Head:
-    """The same with the intercept of class 1, of two, that is right for most of the images given."""
-    margins = np.diff(head.scores(clean.rows), axis=1)[:, 0]
-    order = np.argsort(margins)
-    cuts = np.concatenate([[margins[order[0]] - 1], (margins[order][1:] + margins[order][:-1]) / 2])
-    right = [float(((margins > cut) == clean.labels).mean()) for cut in cuts]
-    best = np.flatnonzero(right == np.max(right))
-    return Head(head.weight, head.intercept - np.array([0.0, cuts[best[len(best) // 2]]]))
+def calibrated_accuracy(head: Head, own: Features, clean: Features) -> float:
+    """How often two classes are told apart, after calibration on some images, `own`."""
+    found = calibration(head.scores(own.rows), own.labels)
+    chances = found.probabilities(head.scores(clean.rows))[:, 1]
+    return float(((chances >= found.threshold) == clean.labels).mean())
 
 
 def identified(clean: Features, noisy: Features, candidates: int = CANDIDATES) -> float:

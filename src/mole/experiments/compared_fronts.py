@@ -29,7 +29,7 @@ NETWORK = "small_vgg"
 SQUARE = 4  # pixels of a side that become one: noise hurts many small numbers most
 FEATURE_SQUARE = 8  # likewise, of the first layer's features
 SIDE = 96  # of images for the large network
-EPOCHS, BATCH = 6, 64
+EPOCHS, BATCH = 5, 64
 MOST_PUBLIC = 10_000
 MOST_PUBLIC_OWN = 5_000
 

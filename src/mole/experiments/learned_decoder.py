@@ -15,7 +15,7 @@ from mole.experiments.channel_scores import Features
 from mole.protection import Certificate
 from mole.scheme.shapes import Array
 
-WIDTH, BATCH, RATE = 512, 128, 2e-3
+WIDTH, BATCH, RATE = 512, 256, 3e-3
 ASIDE = 1000  # of the attacker's images, at most a tenth
 
 
