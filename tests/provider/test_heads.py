@@ -111,7 +111,7 @@ def test_another_key_is_refused(place):
 def test_another_first_layer_is_refused(place):
     with pytest.raises(FileError, match="trained with another first layer"):
         home_head(place / "head.safetensors", turning_layer(seed=1), feature_key())
-    with pytest.raises(FileError, match="give the first layer of the delivery"):
+    with pytest.raises(FileError, match="give that of the delivery"):
         home_head(place / "head.safetensors", feature_layer(features=5), feature_key())
 
 

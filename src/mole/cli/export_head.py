@@ -26,7 +26,7 @@ from mole.provider.heads import home_head
 
 def export_head(
     head: Annotated[
-        Path, typer.Argument(metavar="HEAD", help="The checkpoint that the developer's `mole train` wrote.")
+        Path, typer.Argument(metavar="FILE", help="The checkpoint that the developer's `mole train` wrote.")
     ],
     layer: LayerOption,
     key: KeyOption,

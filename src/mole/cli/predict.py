@@ -118,9 +118,7 @@ def _predict_requests(
 ) -> dict[str, Any]:
     """Predictions for morphed requests, and what there is to tell of them."""
     opened, _ = _opened(requests, checkpoint, identity)
-    from mole.torch import predict_on  # noqa: PLC0415  (an extra)
-
-    answers = predict_on(opened, checkpoint=checkpoint, out=out, **options)
+    answers = _developer().predict_on(opened, checkpoint=checkpoint, out=out, **options)
     facts: dict[str, Any] = {"predictions": str(out), "rows": answers.num_rows}
     if "label" in answers.column_names:
         facts["accuracy"] = float((answers["prediction"].to_numpy() == answers["label"].to_numpy()).mean())
@@ -150,9 +148,7 @@ def evaluate(
     with warnings_said(quiet=quiet), progress_bar("Evaluating", quiet=quiet) as progress:
         opened, known = _opened(delivery, checkpoint, identity)
         name = split_to_score(opened) if split is None else split
-        from mole.torch import evaluate_on  # noqa: PLC0415  (an extra)
-
-        score = evaluate_on(
+        score: Score = _developer().evaluate_on(
             opened, checkpoint=checkpoint, split=name, network=network, batch_size=batch_size,
             device=device, progress=progress,
         )  # fmt: skip
@@ -172,6 +168,13 @@ def evaluate(
     if not as_json:
         for line in _table(names, score):
             typer.echo(fit_to_print(line))
+
+
+def _developer() -> Any:
+    """The developer's tools, which load PyTorch."""
+    import mole.torch  # noqa: PLC0415  (an extra)
+
+    return mole.torch
 
 
 def _opened(place: str, checkpoint: Path, identity: list[Path] | None) -> tuple[Delivery, CheckpointFacts]:

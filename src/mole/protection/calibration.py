@@ -75,7 +75,7 @@ def _scaling(scores: Floats, labels: Labels) -> Calibration:
         slope, curvature = _derivatives(found, centred, truth, free)
         slope += RIDGE * (start - found) / np.array([unit**2, *np.ones(free)])
         curvature += RIDGE * np.diag([1 / unit**2, *np.ones(free)])
-        step = np.linalg.solve(curvature, slope)
+        step = np.asarray(np.linalg.solve(curvature, slope), np.float64)
         length = _step_length(found, step, centred, labels, free)
         found = found + length * step
         if np.abs(length * step).max() <= 1e-9 * (1 + np.abs(found).max()):
@@ -85,7 +85,7 @@ def _scaling(scores: Floats, labels: Labels) -> Calibration:
 
 
 def _scaled(found: Floats, scores: Floats, free: int) -> Floats:
-    return found[0] * scores + (found[1:] if free else 0)
+    return np.asarray(found[0] * scores + (found[1:] if free else 0), np.float64)
 
 
 def _derivatives(found: Floats, scores: Floats, truth: Floats, free: int) -> tuple[Floats, Floats]:

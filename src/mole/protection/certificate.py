@@ -13,6 +13,7 @@ up (`composed`).
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -68,11 +69,7 @@ class Certificate:
             raise ParameterError(
                 f"epsilon is a positive number and delta between 0 and 1, not {epsilon} and {delta}"
             )
-        try:
-            from dp_accounting import get_sigma_gaussian  # noqa: PLC0415  (an extra)
-        except ImportError:
-            raise MissingExtraError("epsilon is worked out by dp-accounting", "front") from None
-        return cls(features, clip, 2 * clip * float(get_sigma_gaussian(epsilon, delta)))
+        return cls(features, clip, 2 * clip * float(_accounting().get_sigma_gaussian(epsilon, delta)))
 
     @property
     def bits(self) -> float:
@@ -108,11 +105,7 @@ class Certificate:
 
     def epsilon(self, delta: float) -> float:
         """The epsilon of (epsilon, delta) differential privacy between any two images, by dp-accounting."""
-        try:
-            from dp_accounting import get_epsilon_gaussian  # noqa: PLC0415  (an extra)
-        except ImportError:
-            raise MissingExtraError("epsilon is worked out by dp-accounting", "front") from None
-        return float(get_epsilon_gaussian(1 / self.mu, delta))
+        return float(_accounting().get_epsilon_gaussian(1 / self.mu, delta))
 
     def identification(self, candidates: int) -> float:
         """How often, at most, anybody picks the image of a row out of equally likely candidates.
@@ -183,6 +176,19 @@ def composed(certificates: Iterable[Certificate]) -> Composed:
     """
     parts = list(certificates)
     return Composed(sum(part.bits for part in parts), math.hypot(*(part.mu for part in parts)))
+
+
+def _accounting() -> Any:
+    """The package that works out epsilon.
+
+    Raises:
+        MissingExtraError: where it is not installed.
+    """
+    try:
+        import dp_accounting  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise MissingExtraError("epsilon is worked out by dp-accounting", "front") from None
+    return dp_accounting
 
 
 def _normal_below(value: float) -> float:

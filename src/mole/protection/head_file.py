@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mole.errors import FileError
 from mole.foreign_text import shown
@@ -49,11 +50,11 @@ class HomeHead:
     resize: str | None = None
     threshold: float = EVEN
 
-    def answers(self, probabilities: Array) -> Array:
+    def answers(self, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """The class of each row, from its probabilities, (n, classes)."""
         if probabilities.shape[1] == 2:
-            return (probabilities[:, 1] >= self.threshold).astype(np.int64)
-        return probabilities.argmax(axis=1).astype(np.int64)
+            return np.asarray(probabilities[:, 1] >= self.threshold, np.int64)
+        return np.asarray(probabilities.argmax(axis=1), np.int64)
 
     def check_front(self, front: Front, path: Path) -> None:
         """Refuse another front than the one that it was learnt with.

@@ -8,8 +8,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mole.errors import FileError, MissingExtraError
 from mole.foreign_text import shown
@@ -25,16 +24,20 @@ STANDARD = {"", "ai.onnx"}
 WITHOUT_END = {"If", "Loop", "Scan", "SequenceMap"}  # operators that run others, as long as they like
 
 
-def onnx_package(what: str) -> ModuleType:
+def onnx_package(what: str, extra: str = "front") -> Any:
     """The package ONNX, with its helpers.
+
+    Args:
+        what: the word for what is to be read or written, such as 'front'.
+        extra: what to install where it is missing.
 
     Raises:
         MissingExtraError: where it is not installed.
     """
     try:
-        import onnx.helper  # noqa: PLC0415  (an extra)
+        import onnx.inliner  # noqa: PLC0415  (an extra; with it come all its helpers)
     except ImportError:
-        raise MissingExtraError(f"a {what} is an ONNX file", "front") from None
+        raise MissingExtraError(f"a {what} is an ONNX file", extra) from None
     return onnx
 
 

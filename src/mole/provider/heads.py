@@ -60,8 +60,8 @@ def _check_layer(checkpoint: Path, trained: TrainedHead, layer: FirstLayer, key:
     if layer.kernel or layer.bias is not None or layer.input_shape != key.input_shape:
         raise FileError(
             f"the first layer, {layer.kind} on {shape_text(layer.input_shape)}, is not that of a linear "
-            f"head on {shape_text(key.input_shape)}: give the first layer of the delivery that {checkpoint} "
-            "was trained on"
+            f"head on {shape_text(key.input_shape)}: give that of the delivery that {checkpoint} was "
+            "trained on"
         )
     ours = augment(layer, key, dtype="float64", form="dense").matrix
     if ours.shape != trained.augmented.shape or not np.allclose(

@@ -146,8 +146,7 @@ def _join(address: str) -> None:
 
 def _import_ray() -> Any:
     try:
-        import ray  # noqa: PLC0415  (seconds, and an extra)
-        import ray.data  # noqa: PLC0415
+        import ray.data  # noqa: PLC0415  (seconds, and an extra)
     except ImportError:
         raise MissingExtraError("engine 'ray' needs Ray", "ray") from None
     return ray

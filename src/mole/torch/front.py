@@ -9,9 +9,9 @@ ONNX file.
 import logging
 import warnings
 from dataclasses import dataclass
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,9 +22,11 @@ from torch import Tensor, nn
 from mole.errors import MissingExtraError, ParameterError
 from mole.progress import Progress, no_progress
 from mole.protection.front_file import Front, front_metadata, read_front
+from mole.protection.onnx_file import onnx_package
 from mole.scheme.normalisation import Normalisation
-from mole.scheme.shapes import Array, Shape
+from mole.scheme.shapes import Array, Shape, shape_text
 from mole.storage.atomic import new_file
+from mole.torch.models import first_line
 
 IMAGES_AT_ONCE = 64
 SMALLEST = 1e-6  # share of the largest spread that a component is taken to have at least
@@ -146,7 +148,7 @@ def without_last(network: nn.Module, input_shape: Shape) -> nn.Module:
     ]
     try:
         with torch.inference_mode():
-            output = network.eval()(torch.zeros(2, *input_shape))
+            output = _run(network.eval(), torch.zeros(2, *input_shape))
     finally:
         for hook in hooks:
             hook.remove()
@@ -168,7 +170,7 @@ def pooled_features(backbone: nn.Module, images: Images, progress: Progress = no
     with torch.inference_mode():
         for start in range(0, len(images), IMAGES_AT_ONCE):
             batch = torch.from_numpy(np.ascontiguousarray(images[start : start + IMAGES_AT_ONCE]))
-            found.append(pooled(backbone(batch)).float().numpy())
+            found.append(pooled(_run(backbone, batch)).float().numpy())
             progress(min(start + IMAGES_AT_ONCE, len(images)), len(images))
     return np.concatenate(found)
 
@@ -187,9 +189,14 @@ def save_front(
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it misses a package that is not needed
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, about itself
-        exported = torch.onnx.export(
-            module.eval(), (example,), dynamo=True, dynamic_shapes=batches, verbose=False
-        )
+        try:
+            exported = torch.onnx.export(
+                module.eval(), (example,), dynamo=True, dynamic_shapes=batches, verbose=False
+            )
+        except Exception as error:  # the exporter fails in many ways on what it does not know
+            raise ParameterError(
+                f"PyTorch cannot write this network as ONNX: {first_line(error)}"
+            ) from error
     if exported is None:
         raise ParameterError("PyTorch did not export this network")
     model = onnx.inliner.inline_local_functions(exported.model_proto)
@@ -199,16 +206,23 @@ def save_front(
     return read_front(Path(path))
 
 
-def _exporter() -> ModuleType:
+def _run(network: nn.Module, images: Tensor) -> Any:
+    """What a network gives for images, or a sentence where it fails."""
+    try:
+        return network(images)
+    except Exception as error:  # other people's code can fail in any way
+        shape = shape_text(tuple(images.shape[1:]))
+        raise ParameterError(
+            f"the network does not run on images of {shape}: {first_line(error)}"
+        ) from error
+
+
+def _exporter() -> Any:
     """What writes ONNX files.
 
     Raises:
         MissingExtraError: where it is not installed.
     """
-    try:
-        import onnx  # noqa: PLC0415  (an extra)
-        import onnx.inliner  # noqa: PLC0415
-        import onnxscript  # noqa: F401, PLC0415  (PyTorch's exporter needs it)
-    except ImportError:
-        raise MissingExtraError("a front is written as ONNX", "export") from None
-    return onnx
+    if find_spec("onnxscript") is None:  # PyTorch's exporter needs it
+        raise MissingExtraError("a front is written as ONNX", "export")
+    return onnx_package("front", "export")

@@ -76,7 +76,7 @@ def load_model(name: str, **offered: Any) -> nn.Module:
         try:
             model = factory(**_accepted(factory, offered))
         except Exception as error:  # other people's code can fail in any way
-            raise ParameterError(f"{name} could not make a model: {_first_line(error)}") from error
+            raise ParameterError(f"{name} could not make a model: {first_line(error)}") from error
     if not isinstance(model, nn.Module):
         raise ParameterError(f"{name} gives a {type(model).__name__}, not a torch.nn.Module")
     return model
@@ -172,7 +172,7 @@ def _factory(name: str) -> Callable[..., Any]:
         importlib.invalidate_caches()
         module = importlib.import_module(module_name)
     except Exception as error:  # other people's code can fail in any way
-        raise ParameterError(f"module '{module_name}' cannot be imported: {_first_line(error)}") from error
+        raise ParameterError(f"module '{module_name}' cannot be imported: {first_line(error)}") from error
     factory = getattr(module, attribute, None)
     if not callable(factory):
         raise ParameterError(f"module '{module_name}' has no function '{attribute}'")
@@ -201,5 +201,6 @@ def _current_folder_first() -> Iterator[None]:
         sys.path.remove(folder)
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What somebody else's error says, in a line."""
     return (str(error).splitlines() or [type(error).__name__])[0] or type(error).__name__

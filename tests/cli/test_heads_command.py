@@ -1,0 +1,230 @@
+"""From a front to predictions at home, on the command line: both roles, and what goes wrong."""
+
+import json
+
+import numpy as np
+import onnx
+import pyarrow.parquet as pq
+import pytest
+
+import mole
+from command import call, files_in, right
+from fronts import feature_key
+from heads import SHARES, turning_layer, write_classes, write_telling_front
+from mole.protection.head import Head
+from mole.protection.head_file import HomeHead, read_head, write_head
+from mole.torch import front
+from secrets_kept import DEVELOPER, RECIPIENT
+
+KEY = ("--layer", "layer.safetensors", "--key", "provider.key", "--identity", "me")
+AT_HOME = ("--front", "front.onnx", "--head", "head.onnx")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with all that both have, up to the head at home."""
+    folder = tmp_path_factory.mktemp("heads")
+    write_classes(folder / "photos.npz")
+    write_classes(folder / "more.npz", train=400, test=1, seed=1)
+    write_telling_front(folder / "front.onnx")
+    mole.save(turning_layer(), folder / "layer.safetensors")
+    feature_key().save(folder / "provider.key", recipients=[RECIPIENT])
+    feature_key(seed=1).save(folder / "other.key", recipients=[RECIPIENT])
+    (folder / "me").write_text(str(DEVELOPER) + "\n")
+    right("deliver", "photos.npz", *KEY, "--front", "front.onnx", "--bits", "8", cwd=folder)
+    right("train", "delivery", "--out", "trained.safetensors", cwd=folder)
+    right("export-head", "trained.safetensors", *KEY, cwd=folder)
+    return folder
+
+
+def wrong(*arguments, cwd):
+    """What is said of a call that must not work, and leaves everything as it was."""
+    before = files_in(cwd)
+    done = call(*arguments, cwd=cwd)
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert done.stderr.startswith("mole: ")
+    assert files_in(cwd) == before
+    return done.stderr
+
+
+def test_training_tells_what_it_fitted(place, tmp_path):
+    told = right("train", "delivery", "--out", tmp_path / "again.safetensors", cwd=place)
+    assert (told["network"], told["rows"]) == ("linear_head", 800)
+    assert set(told["accuracy"]) == {"train", "test"}
+    said = call("train", "delivery", "--out", tmp_path / "more.safetensors", cwd=place)
+    assert "Without noise it does better: return" in said.stderr
+    scored = right("evaluate", "delivery", "--checkpoint", "trained.safetensors", cwd=place)
+    assert scored["accuracy"] == told["accuracy"]["test"]
+
+
+def test_predictions_at_home_have_names_and_need_no_key(place, tmp_path):
+    out = tmp_path / "answers.parquet"
+    told = right("predict", "photos.npz", *AT_HOME, "--split", "test", "--out", out, cwd=place)
+    table = pq.read_table(out)
+    assert (told["rows"], table.num_rows) == (200, 200)
+    assert told["accuracy"] > 0.9
+    assert table.column_names == ["split", "name", "prediction", "probability", "label"]
+    assert table["name"][7].as_py().startswith("sample 7 of ")
+    assert right("predict", "photos.npz", *AT_HOME, "--out", out, "--force", cwd=place)["rows"] == 1000
+
+
+def test_info_tells_what_front_and_head_are(place):
+    shown, head = (right("info", name, cwd=place) for name in ("front.onnx", "head.onnx"))
+    assert (shown["what"], shown["input shape"], shown["features"]) == ("front", [3, 8, 8], [12])
+    assert (head["what"], head["features"], head["classes"], head["front"]) == (
+        "head",
+        12,
+        2,
+        shown["digest"],
+    )
+
+
+def test_a_head_of_wrong_scale_is_calibrated(place, tmp_path):
+    """The right directions, a hundredth of the right size, and shares of classes the other way round."""
+    home = read_head(place / "head.onnx")
+    skewed = Head(home.head.weight / 100, home.head.intercept / 100 + np.array([-0.5, 0.5]))
+    write_head(place / "skewed.onnx", HomeHead(skewed, home.front, home.clip))
+    calibrated = tmp_path / "calibrated.onnx"
+    said = right(
+        "calibrate", "more.npz", "--front", "front.onnx", "--head", "skewed.onnx", "--out", calibrated,
+        cwd=place,
+    )  # fmt: skip
+    assert said["accuracy before"] < 1.1 * SHARES[1]  # it always says the second class
+    assert said["accuracy after"] > 0.9
+    assert said["auc after"] == pytest.approx(said["auc before"], abs=0.01)
+    assert said["loss after"] < said["loss before"] / 2
+    (place / "skewed.onnx").unlink()
+    fresh = ("predict", "photos.npz", "--front", "front.onnx", "--head", calibrated, "--split", "test")
+    assert right(*fresh, "--out", tmp_path / "answers.parquet", cwd=place)["accuracy"] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("call_of", "words"),
+    [
+        (("predict", "photos.npz", "--front", "front.onnx"), "--front goes with --head"),
+        (("predict", "photos.npz", "--head", "head.onnx"), "--head goes with --front"),
+        (
+            ("predict", "photos.npz", *AT_HOME, "--checkpoint", "trained.safetensors"),
+            "--checkpoint is for morphed requests",
+        ),
+        (("predict", "photos.npz", *AT_HOME, "--device", "cpu"), "--device is for morphed requests"),
+        (("predict", "delivery", "--resize", "crop"), "--resize is for images of your own"),
+        (("predict", "photos.npz", *AT_HOME, "--split", "none"), "no split 'none' in the data"),
+        (("predict", "nowhere", *AT_HOME), "nowhere is not there"),
+        (
+            ("predict", "photos.npz", "--front", "front.onnx", "--head", "front.onnx"),
+            "front.onnx is an ONNX file, but not a head",
+        ),
+        (
+            ("predict", "photos.npz", "--front", "nowhere.onnx", "--head", "head.onnx"),
+            "nowhere.onnx cannot be read",
+        ),
+        (
+            ("export-head", "trained.safetensors", *KEY[:3], "other.key", *KEY[4:], "-o", "h.onnx"),
+            "give the key of that delivery",
+        ),
+        (("export-head", "layer.safetensors", *KEY, "-o", "h.onnx"), "not a checkpoint"),
+        (("export-head", "nowhere.safetensors", *KEY, "-o", "h.onnx"), "cannot be read"),
+        (("export-head", "trained.safetensors", *KEY), "exists already"),
+        (("train", "delivery", "--weights", "trained.safetensors"), "leave it out"),
+        (("train", "delivery", "--out", "trained.safetensors"), "exists already"),
+    ],
+)
+def test_mistakes_get_a_sentence(place, call_of, words):
+    assert words in wrong(*call_of, cwd=place)
+
+
+def test_calibrating_needs_labels_and_enough_images(place):
+    np.savez(place / "mute.npz", x=np.load(place / "photos.npz")["x_test"])
+    np.savez(place / "few.npz", **{name: one[:6] for name, one in np.load(place / "more.npz").items()})
+    assert "give images with labels" in wrong("calibrate", "mute.npz", *AT_HOME, cwd=place)
+    assert "are too few" in wrong("calibrate", "few.npz", *AT_HOME, cwd=place)
+
+
+NETWORK = """
+import torch
+from torch import nn
+
+def features():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(3, 16, 3, stride=2), nn.ReLU(), nn.Flatten(), nn.Linear(144, 20))
+
+def classifier():
+    return nn.Sequential(features(), nn.ReLU(), nn.Linear(20, 3))
+
+class Nothing(nn.Module):
+    def forward(self, images):
+        return "nothing"
+
+def nothing():
+    return Nothing()
+
+def larger():
+    return nn.Linear(4, 4)
+"""
+MAKE = (
+    "front",
+    "make",
+    "--input-shape",
+    "3x8x8",
+    "--public",
+    "photos.npz",
+    "--mean",
+    "0.5",
+    "--std",
+    "0.3",
+)
+
+
+@pytest.fixture
+def network(place, tmp_path):
+    (tmp_path / "net.py").write_text(NETWORK)
+    (tmp_path / "photos.npz").symlink_to(place / "photos.npz")
+    return tmp_path
+
+
+def test_a_front_is_made_and_is_one(network):
+    told = right(*MAKE, "--network", "net:features", "--dim", "8", "--images", "50", cwd=network)
+    assert (told["features"], told["public images"]) == ([8], 50)
+    shown = right("info", "front.onnx", cwd=network)
+    assert (shown["digest"], shown["input shape"]) == (told["digest"], [3, 8, 8])
+    assert shown["mean"] == [0.5, 0.5, 0.5]
+    assert "exists already" in wrong(*MAKE, "--network", "net:features", "--dim", "8", cwd=network)
+
+
+def test_a_classifier_gives_its_features_without_its_last_layer(network):
+    said = wrong(*MAKE, "--network", "net:classifier", "--dim", "8", cwd=network)
+    assert "8 features cannot be made from 3" in said
+    told = right(*MAKE, "--network", "net:classifier", "--dim", "8", "--without-last", cwd=network)
+    assert told["features"] == [8]
+    weights = {tuple(one.dims) for one in onnx.load(network / "front.onnx").graph.initializer}
+    assert not any(3 in one and 20 in one for one in weights)  # the last layer is gone
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--network", "net:features", "--dim", "900"), "has 800 images, and 900 features need more"),
+        (("--network", "net:features", "--dim", "8", "--images", "8"), "has 8 images, and 8 features need"),
+        (("--network", "net:nothing", "--dim", "8"), "gives no features that a front could use"),
+        (("--network", "net:features", "--without-last", "--dim", "200"), "200 features cannot be made"),
+        (("--network", "net:nothing", "--without-last", "--dim", "8"), "does not end with a Linear layer"),
+        (("--network", "net:nobody", "--dim", "8"), "has no function 'nobody'"),
+        (("--network", "net:larger", "--dim", "8"), "the network does not run on images of 3x8x8"),
+    ],
+)
+def test_what_makes_no_front(network, arguments, words):
+    assert words in wrong(*MAKE, *arguments, cwd=network)
+
+
+def test_without_the_package_that_writes_it(network, monkeypatch):
+    monkeypatch.setattr(front, "find_spec", lambda name: None)
+    said = wrong(*MAKE, "--network", "net:features", "--dim", "8", cwd=network)
+    assert "[export]" in said
+
+
+def test_json_is_json(place, tmp_path):
+    done = call("predict", "photos.npz", *AT_HOME, "-o", tmp_path / "a.parquet", "--json", "-q", cwd=place)
+    assert json.loads(done.stdout)["rows"] == 1000
+    assert done.stderr == ""
