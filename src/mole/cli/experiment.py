@@ -1,4 +1,4 @@
-"""`mole experiment`: what protection costs in accuracy, measured on images."""
+"""`mole experiment`: what protection costs in accuracy, measured on images. Loads PyTorch."""
 
 import json
 from contextlib import ExitStack
@@ -12,6 +12,7 @@ from mole.cli.named_files import check_input, check_output
 from mole.cli.options import ForceOption, JsonOption, QuietOption, choices
 from mole.cli.terminal import progress_bar, say, show, when_interrupted
 from mole.cli.wrong_calls import CallError
+from mole.experiments import feature_store, frontier, frontier_report, image_sets
 from mole.storage.atomic import new_file
 
 Experiment = Literal["frontier"]
@@ -27,14 +28,14 @@ def experiment(
     images: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="FILE",
+            metavar="DATA",
             help="Images with labels, in splits 'train' and 'test'. Repeatable; by default the "
             "Fashion-MNIST that ships with the package.",
         ),
     ] = None,
     public: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Other images, from another source, to fit fronts on."),
+        typer.Option(metavar="DATA", help="Other images, from another source, to fit fronts on."),
     ] = None,
     front: Annotated[
         Path | None,
@@ -67,8 +68,6 @@ def experiment(
         check_input(path)
     for path in (out, drawing):
         check_output(path, force=force)
-    from mole.experiments import feature_store, frontier, frontier_report, image_sets  # noqa: PLC0415
-
     if images is None or public is None:
         sources = image_sets.bundled_sources()
         sets, others = [image_sets.ImageSet.of(sources["private"], "Fashion-MNIST")], sources["public"]

