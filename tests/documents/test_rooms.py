@@ -27,7 +27,8 @@ REACH = {
     "provider": SHARED | {"exchange", "sources", "protection"},
     "audit": PROVIDER | {"analysis", "attacks"},
     "demo": PROVIDER | {"analysis", "attacks", "audit", "torch"},
-    "cli": PROVIDER | {"analysis", "attacks", "audit", "torch", "demo"},
+    "experiments": SHARED | {"exchange", "sources", "protection", "torch"},
+    "cli": PROVIDER | {"analysis", "attacks", "audit", "torch", "demo", "experiments"},
 }
 PURE = ("scheme", "analysis", "attacks")
 INPUT_OUTPUT = {
@@ -140,7 +141,7 @@ def test_nothing_on_the_providers_path_knows_torch(tree):
     knowing = (
         {name for name in tree.files if "torch" in roots_of(tree, name)} - TRAINS_A_NETWORK - ASKED_FOR
     )
-    assert {room_of(name) for name in knowing} <= {"torch", "demo", "cli"}
+    assert {room_of(name) for name in knowing} <= {"torch", "demo", "experiments", "cli"}
 
 
 def test_secrets_come_from_no_ordinary_generator(tree):
