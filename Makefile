@@ -50,6 +50,7 @@ bench: $(READY)  ## Run the benchmarks, rewrite their JSON and docs/performance.
 	$(BIN)/python benchmarks/augment.py
 	$(BIN)/python benchmarks/augmented_forward.py
 	$(BIN)/python benchmarks/morph.py
+	$(BIN)/python benchmarks/protect.py $(if $(FRONT),--front $(FRONT))
 	$(BIN)/python benchmarks/inspection.py
 	$(BIN)/python benchmarks/decoding.py
 	$(BIN)/python benchmarks/numerics.py $(if $(IMAGES),--images $(IMAGES))
@@ -71,6 +72,7 @@ bench: $(READY)  ## Run the benchmarks, rewrite their JSON and docs/performance.
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/scale.py $(if $(MOST),--most $(MOST))
 	$(BIN)/python tools/performance.py
+	$(BIN)/python tools/protection.py
 
 analysis: $(READY)  ## Rewrite the figures of docs/analysis.md
 	$(BIN)/mole analyse --preset cifar-vgg16 --json > docs/results/analysis-cifar-vgg16.json

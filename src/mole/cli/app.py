@@ -138,6 +138,12 @@ COMMANDS = {
         "Show what the paper promises for a first layer, what it costs, and what counting gives.",
         f"{LAYER} --kappa 3 --network vgg16 --images 60000",
     ),
+    "experiment": Entry(
+        BOTH,
+        "experiment",
+        "Measure what protection costs in accuracy: learn from noisy features, be tested on clean ones.",
+        "frontier --images photos.npz --public other-photos.npz --cache cache --out frontier.json",
+    ),
     "demo": Entry(
         BOTH,
         "demo",

@@ -1,0 +1,77 @@
+"""docs/protection.md has the figures of the committed results, and commands that exist."""
+
+import json
+import re
+import shlex
+
+import pytest
+
+import protection
+from mole.cli.app import COMMANDS, load_command
+from mole.protection.certificate import Certificate
+
+TEXT = protection.DOCUMENT.read_text()
+CALLS = re.findall(
+    r"^mole .+$", "\n".join(re.findall(r"```sh\n(.*?)```", TEXT, flags=re.DOTALL)), re.MULTILINE
+)
+SETS = {one["images"]: one for one in protection.result("frontier")["sets"]}
+
+
+def test_the_figures_are_those_of_the_results():
+    assert protection.document() == TEXT, "run: python tools/protection.py"
+    assert {name for name in re.findall(r"<!-- (\w+) -->\n", TEXT) if name != "end"} == set(
+        protection.MAKERS
+    )
+
+
+def test_another_result_makes_another_document(tmp_path, monkeypatch):
+    for name in ("frontier", "protect"):
+        (tmp_path / f"{name}.json").write_text((protection.RESULTS / f"{name}.json").read_text())
+    read = json.loads((tmp_path / "frontier.json").read_text())
+    read["sets"][0]["ways"][-1]["rows"][3]["accuracy"]["mean"] = 0.9876
+    (tmp_path / "frontier.json").write_text(json.dumps(read))
+    monkeypatch.setattr(protection, "RESULTS", tmp_path)
+    assert "98.8 %" in protection.document()
+    assert "98.8 %" not in TEXT
+
+
+def test_the_picture_shows_the_same_images():
+    drawing = protection.PICTURE.read_text()
+    for name, images in SETS.items():
+        assert f"{name}, {images['ways'][-1]['train_images']:,} images" in drawing
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: " ".join(call.split()[:3]))
+def test_a_command_has_the_options_that_the_page_gives_it(call):
+    _, name, *rest = shlex.split(call)
+    assert name in COMMANDS
+    options = {option for part in load_command(name).params for option in part.opts}
+    assert {word for word in rest if word.startswith("--")} <= options
+
+
+def test_there_are_commands():
+    names = {call.split()[1] for call in CALLS}
+    assert {"front", "deliver", "train", "export-head", "calibrate", "predict", "audit"} <= names
+
+
+def row(images: str, bits: float | None, way: int = -1) -> dict:
+    (found,) = [one for one in SETS[images]["ways"][way]["rows"] if one["bits"] == bits]
+    return found
+
+
+def test_nobody_was_identified_more_often_than_the_certificate_says():
+    for images in SETS.values():
+        for way in images["ways"]:
+            for one in way["rows"]:
+                if one["bits"] is not None:
+                    bound = Certificate.for_bits(one["bits"], features=way["features"]).identification(1000)
+                    assert one["identified"]["high"] <= bound
+                    assert one["identified_at_most"] == pytest.approx(bound, abs=1e-3)
+
+
+def test_what_is_promised_of_a_bit_was_measured():
+    assert SETS["CIFAR-10"]["ways"][-1]["train_images"] == 50_000
+    assert row("CIFAR-10", 1.0)["identified"]["mean"] <= 0.02
+    for images in SETS.values():
+        at_one = next(one for one in images["decoder"] if one["bits"] == 1)
+        assert at_one["decoder_db"] <= at_one["mean_image_db"] + 0.2

@@ -1,0 +1,133 @@
+"""Write the figures of docs/protection.md from results: `python tools/protection.py`.
+
+What stands between `<!-- name -->` and `<!-- end -->` is made here; the words around it are written by
+hand.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mole.experiments.frontier_report import bits_in_words, draw, figure, markdown, sizes_table, table
+from mole.protection.certificate import Certificate
+
+ROOT = Path(__file__).parents[1]
+DOCUMENT = ROOT / "docs" / "protection.md"
+PICTURE = ROOT / "docs" / "pictures" / "frontier.svg"
+RESULTS = ROOT / "benchmarks" / "results"
+BLOCK = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+NAMES = {"cifar10": "CIFAR-10", "pathmnist": "PathMNIST", "pneumoniamnist": "PneumoniaMNIST"}
+MEDICAL = ("PathMNIST", "PneumoniaMNIST")
+CHOICES = (8.0, 4.0, 2.0, 1.0, 0.5)
+FEATURES, DELTA = 128, 1e-5
+Row = dict[str, Any]
+
+
+def result(name: str) -> Row:
+    """What was measured; sets of images have the names that their makers gave them."""
+    read: Row = json.loads((RESULTS / f"{name}.json").read_text())
+    for images in read.get("sets", []):
+        images["images"] = NAMES[images["images"]]
+    return read
+
+
+def bounds() -> str:
+    """What a number of bits promises."""
+    rows = [
+        ["bits", "noise, sigma", "epsilon at 1e-5", "picked out of 10", "out of 1,000", "out of a million"]
+    ]
+    for bits in CHOICES:
+        one = Certificate.for_bits(bits, features=FEATURES)
+        among = (f"{100 * one.identification(count):.2g} %" for count in (10, 1_000, 1_000_000))
+        rows.append([f"{bits:g}", f"{one.sigma:.2f}", f"{one.epsilon(DELTA):.1f}", *among])
+    return markdown(rows)
+
+
+def accuracy() -> str:
+    """The frontier of CIFAR-10."""
+    return table(result("frontier"), "accuracy", ["CIFAR-10"])
+
+
+def areas() -> str:
+    """The frontiers of medical images."""
+    return table(result("frontier"), "auc", MEDICAL)
+
+
+def sizes() -> str:
+    """More and fewer images."""
+    return sizes_table(result("frontier"), "CIFAR-10")
+
+
+def attacks() -> str:
+    """What attackers got from the last front's rows."""
+    sets = result("frontier")["sets"]
+    heads = [f"{one['images']}, {what}" for what in ("picked out", "rebuilt") for one in sets]
+    rows = [["bits", "picked out of 1,000, at most", *heads]]
+    for number, found in enumerate(sets[0]["ways"][-1]["rows"]):
+        bits = found["bits"]
+        decoded = [next((row for row in one["decoder"] if row["bits"] == bits), None) for one in sets]
+        told = [f"{row['decoder_db'] - row['mean_image_db']:+.2f} dB" if row else "-" for row in decoded]
+        shares = ["-"] * len(sets)
+        if bits is not None:
+            measured = [one["ways"][-1]["rows"][number]["identified"]["mean"] for one in sets]
+            shares = [figure(share, "identified") for share in measured]
+        most = "-" if bits is None else figure(found["identified_at_most"], "identified")
+        rows.append([bits_in_words(bits), most, *shares, *told])
+    return markdown(rows)
+
+
+def nearest_means() -> str:
+    """What class means alone give, with and without noise."""
+    rows = [["images", "nearest class mean, no noise", "1 bit", "linear head, no noise", "1 bit"]]
+    for images in result("frontier")["sets"]:
+        found = {row["bits"]: row for row in images["ways"][-1]["rows"]}
+        cells = [
+            figure(found[bits][measure]["mean"], measure)
+            for measure in ("nearest_mean_accuracy", "accuracy")
+            for bits in (None, 1.0)
+        ]
+        rows.append([images["images"], *cells])
+    return markdown(rows)
+
+
+def alone() -> str:
+    """What a small network's own public images give without any delivery."""
+    lines = []
+    for images in result("frontier")["sets"]:
+        found, small = images["public_part_alone"], images["ways"][-2]["rows"]
+        measure = "accuracy" if images["classes"] == 10 else "auc"
+        at_one = next(row for row in small if row["bits"] == 1)[measure]["mean"]
+        lines.append(
+            f"- {images['images']}: {figure(found[measure], measure)} from {found['images']:,} public "
+            f"images alone, {figure(at_one, measure)} from the delivery of all others at 1 bit."
+        )
+    return "\n".join(lines)
+
+
+def rate() -> str:
+    """What clip and noise take beside the front."""
+    shares = [
+        f"{100 * one['share_of_the_front_alone']:.0f} % ({one['network']}, {one['images']})"
+        for one in result("protect")["fronts"]
+    ]
+    return (
+        f"Protected rows come at {' and '.join(shares)} of the rate of the front alone "
+        "([`protect.json`](../benchmarks/results/protect.json))."
+    )
+
+
+MAKERS: dict[str, Callable[[], str]] = {
+    make.__name__: make for make in (bounds, accuracy, areas, sizes, attacks, nearest_means, alone, rate)
+}
+
+
+def document() -> str:
+    """The document, with the figures of the results as they are now."""
+    return BLOCK.sub(lambda at: f"{at[1]}{MAKERS[at[2]]()}\n{at[3]}", DOCUMENT.read_text())
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(document())
+    draw(result("frontier"), PICTURE)
