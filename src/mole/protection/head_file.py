@@ -149,8 +149,9 @@ def _parsed(fields: Fields, model: Any) -> HomeHead:
         raise FormatError("its numbers cannot be read") from None
     if set(arrays) != {"weight", "intercept"}:
         raise FormatError("it has other numbers than a weight and an intercept")
-    weight, intercept = (np.asarray(arrays[name], np.float64) for name in ("weight", "intercept"))
-    head = checked_head(weight, intercept)
+    if any(array.dtype != np.float32 for array in arrays.values()):
+        raise FormatError("its numbers are not 32-bit floats")
+    head = checked_head(arrays["weight"], arrays["intercept"])
     names = fields.texts("class_names") if "class_names" in fields.names() else None
     if names is not None and len(names) != head.classes:
         raise FormatError(f"it has {len(names)} names of {head.classes} classes")
