@@ -104,8 +104,8 @@ def frontier(
     found = []
     for images in sets:
         about = (__version__, images.about, all_of(public).origin, digest, effort)
-        way = _Frontier(images, public, store, effort, say)
-        found.append(store.result(about, lambda way=way: way.run(front, with_large)))
+        one = _Frontier(images, public, store, effort, say)
+        found.append(store.result(about, functools.partial(one.run, front, with_large)))
     return {"experiment": "frontier", "version": __version__, **facts, "sets": found}
 
 
