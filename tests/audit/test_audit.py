@@ -119,17 +119,21 @@ def test_every_attack_is_told_of(clothes_report):
             assert found.seconds >= 0  # rounded: a quick one may take none
 
 
+@pytest.fixture(scope="module")
+def clothes_page(clothes_report, tmp_path_factory):
+    return clothes_report.save(tmp_path_factory.mktemp("page") / "audit")
+
+
 @in_a_browser
 @pytest.mark.parametrize("how", [LIGHT, PHONE], ids=["light", "phone"])
-def test_the_page_of_a_real_delivery(clothes_report, browser, tmp_path, how):
-    page = clothes_report.save(tmp_path / "audit")
-    assert problems(browser, page, **how) == []
-    text = page.read_text()
+def test_the_page_of_a_real_delivery(clothes_page, browser, how):
+    assert problems(browser, clothes_page, **how) == []
+    text = clothes_page.read_text()
     assert "recovers every image" in text.lower()
-    told = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    told = json.loads((clothes_page.parent / "audit.json").read_text())
     assert told["format"] == "mole-audit"
     assert len(told["attacks"]) == len(ATTACKS)
-    assert (tmp_path / "audit").stat().st_mode & 0o077 == 0
+    assert clothes_page.parent.stat().st_mode & 0o077 == 0
 
 
 def test_another_key_is_an_error_before_any_attack(clothes):

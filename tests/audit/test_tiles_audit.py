@@ -10,6 +10,7 @@ from PIL import Image
 
 import mole
 from command import call
+from light_passphrases import save_lightly
 from mole.attacks import (
     block_statistics,
     channel_fingerprint,
@@ -239,7 +240,7 @@ def test_a_setting_in_tiles():
 
 def test_the_command_audits_a_delivery_in_tiles(small, tmp_path):
     folder, _, known, _ = small
-    known["key"].save(folder / "provider.key", "a long passphrase")
+    save_lightly(known["key"], folder / "provider.key", "a long passphrase")
     mole.save(known["layer"], folder / "layer.safetensors")
     (tmp_path / "passphrase").write_text("a long passphrase\n")
     out = tmp_path / "audit"

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyrage
 import pytest
 
 import mole
-from command import Done, begin, call, files_in, interrupted_at, right
+from command import Done, call, files_in, interrupted_at, right
 from deliveries import make_key, write_npz
 from light_passphrases import save_lightly
 from mole.provider.deliver import deliver
@@ -19,6 +20,7 @@ from mole.sources.opening import open_source
 from mole.storage.checked import load_checked
 from mole.storage.stores import LocalStore
 from mole.torch.networks import build_network
+from warm_start import MOLE, WarmStart, warm_start
 
 RECIPIENT = str(pyrage.x25519.Identity.generate().to_public())
 START_OVER = "mole: interrupted: nothing was written; call again to start over\n"
@@ -38,6 +40,12 @@ def place(tmp_path_factory) -> Path:
     deliver(source, first, make_key(), LocalStore(folder / "requests"), layer_dtype=None)
     assert call("train", "delivery", "--epochs", 1, cwd=folder).returncode == 0
     return folder
+
+
+@pytest.fixture(scope="module")
+def warm() -> Iterator[WarmStart]:
+    with warm_start() as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -70,33 +78,34 @@ def test_while_a_command_loads(place, module):
     ],
     ids=lambda arguments: arguments[0],
 )
-def test_while_a_file_is_written(place, arguments):
+def test_while_a_file_is_written(warm, place, arguments):
     before = files_in(place)
-    done = interrupted_at("open", ".result.", *arguments, "--out", "result", cwd=place)
+    done = interrupted_at("open", ".result.", *arguments, "--out", "result", cwd=place, warm=warm)
     assert done == Done(130, "", START_OVER)
     assert files_in(place) == before
 
 
 @pytest.mark.parametrize("event", [("open", "manifest.json"), ("open", "audit.html")])
-def test_while_a_delivery_is_attacked(place, event):
+def test_while_a_delivery_is_attacked(warm, place, event):
     before = files_in(place)
-    done = interrupted_at(*event, "audit", "delivery", "--out", "result", "--quiet", cwd=place)
+    audit = ["audit", "delivery", "--budget", 1, "--no-appendix", "--out", "result", "--quiet"]
+    done = interrupted_at(*event, *audit, cwd=place, warm=warm)
     assert done == Done(130, "", "mole: interrupted: nothing was written; call again to start over\n")
     assert files_in(place) == before
 
 
 @pytest.mark.parametrize("event", [("import", "torch"), ("open", "manifest.json")])
-def test_before_the_first_epoch(place, event):
+def test_before_the_first_epoch(warm, place, event):
     before = files_in(place)
-    done = interrupted_at(*event, "train", "delivery", "--out", "result", cwd=place)
+    done = interrupted_at(*event, "train", "delivery", "--out", "result", cwd=place, warm=warm)
     assert done == Done(130, "", "mole: interrupted: no epoch was finished; call again to start over\n")
     assert files_in(place) == before
 
 
-def test_after_the_last_epoch_only_scores_are_missing(place, tmp_path):
+def test_after_the_last_epoch_only_scores_are_missing(warm, place, tmp_path):
     (tmp_path / "new").mkdir()
     arguments = ["train", place / "delivery", "--epochs", 1, "--out", "new/result", "--quiet"]
-    done = interrupted_at("os.remove", "new/result.unfinished", *arguments, cwd=tmp_path)
+    done = interrupted_at("os.remove", "new/result.unfinished", *arguments, cwd=tmp_path, warm=warm)
     said = (
         "mole: interrupted: new/result is complete, and only scores are missing: mole evaluate has them\n"
     )
@@ -105,17 +114,18 @@ def test_after_the_last_epoch_only_scores_are_missing(place, tmp_path):
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
-def test_training_goes_on_after_the_last_finished_epoch(place, undisturbed, tmp_path, sent):
+def test_training_goes_on_after_the_last_finished_epoch(warm, place, undisturbed, tmp_path, sent):
     arguments = ["train", place / "delivery", *COURSE]
     kept = tmp_path / "model.safetensors.unfinished"
-    with begin(*arguments, cwd=tmp_path) as process:
-        while process.poll() is None and not kept.exists():
-            time.sleep(0.005)
-        process.send_signal(sent)
-        said = process.communicate()[1].splitlines()
+    process = warm.begin(MOLE, "mole", *arguments, cwd=tmp_path)
+    while process.poll() is None and not kept.exists():
+        time.sleep(0.005)
+    process.send_signal(sent)
+    code, _, error = process.ended()
+    said = error.splitlines()
     assert kept.exists(), said
+    assert code == (130 if sent == signal.SIGINT else -signal.SIGKILL)
     if sent == signal.SIGINT:
-        assert process.returncode == 130
         assert said[-1] == (
             "mole: interrupted: all finished epochs are kept in model.safetensors.unfinished; "
             "call again to resume"
@@ -137,10 +147,10 @@ def test_training_goes_on_after_the_last_finished_epoch(place, undisturbed, tmp_
     assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
-def test_force_goes_on_too_but_begins_anew_with_other_options(place, tmp_path):
+def test_force_goes_on_too_but_begins_anew_with_other_options(warm, place, tmp_path):
     arguments = ["train", place / "delivery", "--force"]
     (tmp_path / "model.safetensors").write_text("old")
-    done = interrupted_at("open", ".unfinished.", *arguments, "--epochs", 2, cwd=tmp_path)
+    done = interrupted_at("open", ".unfinished.", *arguments, "--epochs", 2, cwd=tmp_path, warm=warm)
     assert done.returncode == 130  # in the middle of keeping the first epoch
     assert files_in(tmp_path) == {"model.safetensors"}
     (tmp_path / "model.safetensors.unfinished").write_text("no training")
@@ -151,16 +161,16 @@ def test_force_goes_on_too_but_begins_anew_with_other_options(place, tmp_path):
     assert files_in(tmp_path) == {"model.safetensors"}
 
 
-def test_a_delivery_goes_on(place, tmp_path):
+def test_a_delivery_goes_on(warm, place, tmp_path):
     write_npz(tmp_path / "data.npz", train=60_000, test=0)
     arguments = ["deliver", tmp_path / "data.npz", "--layer", "layer.safetensors", *KEY]
     arguments += ["--out", tmp_path / "d"]
-    with begin(*arguments, cwd=place) as process:
-        while process.poll() is None and not (tmp_path / "d" / "unfinished.json").exists():
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        error = process.communicate()[1]
-    assert process.returncode == 130
+    process = warm.begin(MOLE, "mole", *arguments, cwd=place)
+    while process.poll() is None and not (tmp_path / "d" / "unfinished.json").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    code, _, error = process.ended()
+    assert code == 130
     left = list(tmp_path.glob("d/data/*.parquet"))
     kept = f"{tmp_path / 'd'} holds {len(left)} finished data file"
     assert (kept in error and "; the same call resumes\n" in error) or (not left and error == START_OVER)
@@ -169,21 +179,22 @@ def test_a_delivery_goes_on(place, tmp_path):
     assert right(*arguments, cwd=place)["rows"] == {"train": 60_000}
 
 
-def test_the_demo_takes_its_folder_away(tmp_path):
-    with begin("demo", "--out", "new/demo", cwd=tmp_path) as process:
-        while process.poll() is None and not (tmp_path / "new" / "demo").exists():
-            time.sleep(0.01)
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        error = process.communicate()[1]
-    assert process.returncode == 130
+def test_the_demo_takes_its_folder_away(warm, tmp_path):
+    process = warm.begin(MOLE, "mole", "demo", "--out", "new/demo", cwd=tmp_path)
+    while process.poll() is None and not (tmp_path / "new" / "demo").exists():
+        time.sleep(0.01)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    code, _, error = process.ended()
+    assert code == 130
     assert error.splitlines()[-1] == (
         "mole: interrupted: new/demo was removed again; call again to start over"
     )
     assert list(tmp_path.iterdir()) == []
 
 
-def test_that_the_helper_interrupts_only_once_and_only_there(place):
+def test_that_the_helper_interrupts_only_once_and_only_there(warm, place):
     assert subprocess.run([sys.executable, "-c", "import mole.cli"], check=False).returncode == 0
-    done = interrupted_at("import", "no_such_module", "info", "layer.safetensors", cwd=place)
-    assert done.returncode == 0
+    for event in ("import", "open"):
+        done = interrupted_at(event, "no such", "info", "layer.safetensors", cwd=place, warm=warm)
+        assert done.returncode == 0

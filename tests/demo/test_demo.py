@@ -12,6 +12,7 @@ from browsers import DARK_PHONE, LIGHT, in_a_browser, problems
 
 pytest.importorskip("torch")
 
+from mole.attacks import moment_matching
 from mole.demo import arms, story
 from mole.errors import MoleWarning
 from mole.provider.picture_sheet import CAPTION
@@ -40,6 +41,9 @@ def told(tmp_path_factory):
         patch.setattr(story, "fashion_mnist", lambda: few)
         patch.setattr(arms, "EPOCHS", 2)
         patch.setattr(story, "PUBLIC_EPOCHS", 1)
+        # A shorter search, as trainings are shorter. What a whole one finds is in test_moment_matching.
+        patch.setattr(moment_matching, "STARTS", 1)
+        patch.setattr(moment_matching, "ROUNDS", 2)
         result = story.tell(folder, seeds=1, say=said.append)
     return said, result, folder
 

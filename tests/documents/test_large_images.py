@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from command import call
+from light_passphrases import lighten
 from mole.exchange.layer_files import load_first_layer
 from mole.quantities import size_text
 from mole.scheme import layer_sizes
@@ -51,6 +52,7 @@ def place(tmp_path) -> Path:
 def test_the_steps_run_as_printed(place, monkeypatch):
     pytest.importorskip("transformers", reason="needs Hugging Face's transformers")
     monkeypatch.setattr(layer_sizes, "_physical_memory", lambda: 16e9)
+    lighten(monkeypatch)
     recipient = (place / "recipient.txt").read_text()
     said = {}
     for line in "".join(blocks_of("sh")).splitlines():

@@ -36,7 +36,7 @@ def test_the_commands_entry_loads_next_to_nothing():
 
 
 def test_that_the_tests_above_can_fail():
-    assert "torch" in loaded_after(PROVIDERS_WORK + "\nmole.torch", HEAVY)
+    assert loaded_after(PROVIDERS_WORK + "\nmole.deliver", HEAVY) == ["pyarrow"]
 
 
 def test_the_developers_side_never_loads_the_key():

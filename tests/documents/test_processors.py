@@ -73,18 +73,11 @@ def test_workers_are_told_and_do_not_try_themselves(tmp_path, monkeypatch, progr
     for name in ("test_one.py", "test_two.py"):
         (tmp_path / name).write_text(ONE_FILE.format(expected=expected))
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {SUPPORT}\n")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-n",
-        "2",
-        "--dist",
-        "loadfile",
-        "-p",
-        "no:cacheprovider",
-    ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # only that of workers is needed
+    command = ["-m", "pytest", "-q", "-p", "xdist.plugin", "-n", "2", "--dist", "loadfile"]
+    done = subprocess.run(
+        [sys.executable, *command, "-p", "no:cacheprovider"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert outcome in done.stdout, done.stdout + done.stderr
     assert len((tmp_path / "tries").read_text()) == 2  # once as it is, once with older instructions

@@ -6,6 +6,8 @@ new folder fails until it has a row.
 
 import re
 import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -40,7 +42,7 @@ INPUT_OUTPUT = {
     "pyrage",
     "fsspec",
 }
-TRAINS_A_NETWORK = {"mole.attacks.learned_inversion", "mole.attacks.tools.decoder_network"}
+TRAINS_A_NETWORK = {"mole.attacks.tools.trained_decoder", "mole.attacks.tools.decoder_network"}
 ASKED_FOR = {"mole.provider.device_product"}  # loads PyTorch inside a function, where a device is named
 FRAMEWORKS = {"torch", "pyarrow", "ray", "typer", "rich", "PIL"}
 
@@ -55,6 +57,28 @@ def trespassers(tree: Tree, room: str) -> list[str]:
 @pytest.fixture(scope="module")
 def tree():
     return Tree()
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory) -> Path:
+    """A copy of the package; whoever plants something there takes it away."""
+    folder = tmp_path_factory.mktemp("copy") / "mole"
+    shutil.copytree(SOURCE, folder, ignore=shutil.ignore_patterns("__pycache__", "data"))
+    return folder
+
+
+@pytest.fixture
+def plant(copy) -> Iterator[Callable[[str, str], None]]:
+    """Write a file of the copy, or anew, until the end of a test."""
+    before: dict[Path, str | None] = {}
+
+    def write(name: str, text: str) -> None:
+        before[copy / name] = (copy / name).read_text() if (copy / name).exists() else None
+        (copy / name).write_text(text)
+
+    yield write
+    for file, text in before.items():
+        file.unlink() if text is None else file.write_text(text)
 
 
 @pytest.mark.parametrize("room", REACH)
@@ -89,21 +113,19 @@ def test_the_package_itself_reaches_no_room(tree):
     ],
 )
 @pytest.mark.parametrize("room", ["torch", "exchange", "attacks"])
-def test_a_planted_leak_is_found(tmp_path, room, leak):
-    """A new file that reaches the key, and one line in an old file that imports the new one."""
-    copy = tmp_path / "mole"
-    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__", "data"))
-    (copy / room / "helper.py").write_text(leak)
+def test_a_planted_leak_is_found(copy, plant, room, leak):
+    """A new file that reaches the key; without it there is nothing to be found."""
+    assert trespassers(Tree(copy), room) == []
+    plant(f"{room}/helper.py", leak)
     assert trespassers(Tree(copy), room) != []
 
 
 @pytest.mark.parametrize("room", ["torch", "exchange", "attacks"])
-def test_a_leak_two_steps_away_is_found(tmp_path, room):
-    copy = tmp_path / "mole"
-    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__", "data"))
-    (copy / "scheme" / "helper.py").write_text("from mole.provider.keys import MorphKey\n")
-    shapes = copy / "scheme" / "shapes.py"
-    shapes.write_text(shapes.read_text() + "\nfrom mole.scheme import helper  # noqa\n")
+def test_a_leak_two_steps_away_is_found(copy, plant, room):
+    """A new file that reaches the key, and one line in an old file that imports the new one."""
+    plant("scheme/helper.py", "from mole.provider.keys import MorphKey\n")
+    shapes = (copy / "scheme" / "shapes.py").read_text()
+    plant("scheme/shapes.py", shapes + "\nfrom mole.scheme import helper  # noqa\n")
     assert "mole.scheme.helper imports mole.provider.keys" in trespassers(Tree(copy), room)
 
 

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from PIL import Image
 
 from mole.provider.keys import MorphKey
+from warm_start import warm_start
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -33,10 +33,13 @@ def clone(tmp_path) -> Path:
     not (shutil.which("age-keygen") and shutil.which("ssh-keygen")),
     reason="the transcript makes keys with age and OpenSSH",
 )
-@pytest.mark.timeout(900)  # seventeen processes, one after the other: slow where others are at work
+@pytest.mark.timeout(900)  # twenty-four processes, one after the other: slow where others are at work
 def test_the_transcript_of_the_readme(clone):
-    first, second = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
-    run(first, clone)
+    first, second, third = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+    with warm_start() as warm:
+        run(first, clone, warm.stand_ins())
+        said = run(second, clone / "examples", warm.stand_ins())
+        run(third, clone / "examples", warm.stand_ins())
     place = clone / "examples"
     assert pq.read_table(place / "predictions.parquet").num_rows == 20
     with np.load(place / "recovered.npz") as recovered:
@@ -47,17 +50,18 @@ def test_the_transcript_of_the_readme(clone):
     passphrase = (place / "passphrase.txt").read_text().strip()
     assert MorphKey.load(place / "provider.key", passphrase).core == "whitened"
     assert (place / "audit" / "audit.html").is_file()
-    assert "signed by SHA256:" in run(second, place)
-    for name in ("delivery", "requests", "signed"):
+    assert "signed by SHA256:" in said
+    assert pq.read_table(place / "answers.parquet").num_rows == 20
+    for name in ("delivery", "requests", "signed", "protected"):
         assert all(path.suffix == ".age" for path in (place / name).rglob("*") if path.is_file())
     assert not (place / "passphrase.txt").stat().st_mode & 0o077
 
 
 def test_what_the_transcript_makes_is_not_committed(clone):
     """Keys, passphrases and private images lie where they were made, and git does not see them."""
-    first, second = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
+    blocks = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
     made = [
-        *re.findall(r"(?:--out|-o|>|-f) (\S+?)\)?$", first + second, flags=re.MULTILINE),
+        *re.findall(r"(?:--out|-o|>|-f) (\S+?)\)?$", "".join(blocks), flags=re.MULTILINE),
         "public.pt",
         "photos/1",
     ]
@@ -75,9 +79,9 @@ def labels_of(files: list[Path]) -> list[int]:
     return [classes.index(file.parent.name) for file in files]
 
 
-def run(block: str, workplace: Path) -> str:
-    """Run a block of the README as a script; what it says."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+def run(block: str, workplace: Path, programs: Path) -> str:
+    """Run a block of the README as a script, with `mole` and `python` from a folder; what it says."""
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-e", "-c", block], cwd=workplace, env={**os.environ, "PATH": path},
         capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,

@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from imports import PROVIDERS_WORK, REPORT
 
@@ -29,15 +32,44 @@ def run(*command: object, **options) -> str:
     return done.stdout
 
 
+def requirements_of(metadata: Iterable[str]) -> list[Requirement]:
+    """Those that hold without extras, of what a package says that it requires."""
+    found = [Requirement(text) for text in metadata]
+    return [one for one in found if one.marker is None or one.marker.evaluate({"extra": ""})]
+
+
+def packages_for(requirements: list[Requirement]) -> Iterator[Distribution]:
+    """What is installed here of some requirements, and of theirs in turn."""
+    waiting, seen = list(requirements), set()
+    while waiting:
+        package = distribution(waiting.pop().name)
+        if package.name not in seen:
+            seen.add(package.name)
+            waiting += requirements_of(package.requires or ())
+            yield package
+
+
+def link(package: Distribution, folder: Path) -> None:
+    """Install a package into a folder, by links to where it is installed here."""
+    for name in {path.parts[0] for path in package.files or () if path.parts[0] != ".."}:
+        if not (folder / name).exists():
+            (folder / name).symlink_to(str(package.locate_file(name)))
+
+
 @pytest.fixture(scope="module")
 def empty_python(tmp_path_factory) -> Path:
-    """A Python that has the wheel and what it depends on, and nothing else."""
+    """A Python that has the wheel and what it says it depends on, and nothing else."""
     folder = tmp_path_factory.mktemp("wheel")
     run(*PIP, "wheel", "--no-deps", "--wheel-dir", folder, ROOT)
     (wheel,) = folder.glob("morphed_learning-*.whl")
     run(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
     python = folder / "venv" / "bin" / "python"
-    run(*PIP, "--python", python, "install", "--no-compile", wheel)
+    run(*PIP, "--python", python, "install", "--no-compile", "--no-deps", wheel)
+    (packages,) = folder.glob("venv/lib/python*/site-packages")
+    (metadata,) = packages.glob("morphed_learning-*.dist-info")
+    for package in packages_for(requirements_of(Distribution.at(metadata).requires or ())):
+        link(package, packages)
+    run(*PIP, "--python", python, "check")  # all are there, in versions that fit
     return python
 
 

@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 
 import mole
 from checked_files import save_unaltered
+from light_passphrases import save_lightly
 from mole.errors import LayerFileError
 from mole.exchange.layer_files import load_augmented_layer, load_first_layer
 from mole.storage.checked import load_checked, save_checked
@@ -106,7 +107,7 @@ def test_a_failed_save_keeps_the_old_file(layer, tmp_path, monkeypatch):
 def test_places_that_cannot_be_used_are_named(layer, tmp_path):
     with pytest.raises(LayerFileError, match=r"nowhere/l\.safetensors cannot be written"):
         mole.save(layer, tmp_path / "nowhere" / "l.safetensors")
-    mole.MorphKey.generate((1, 4, 4)).save(tmp_path / "provider.key", "passphrase")
+    save_lightly(mole.MorphKey.generate((1, 4, 4)), tmp_path / "provider.key", "passphrase")
     with pytest.raises(LayerFileError, match=r"provider\.key is a key"):
         mole.load(tmp_path / "provider.key")
     with pytest.raises(LayerFileError, match="cannot be read: No such file"):

@@ -35,6 +35,17 @@ def test_bits_are_those_of_equal_channels_and_below_the_limit(certificate):
     assert certificate.bits <= certificate.most_bits * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
+def test_two_images_as_far_apart_as_can_be_are_told_apart_as_often_as_the_bounds_say(sigma):
+    """Antipodes at the clip meet both bounds; nothing that lies nearer exceeds them."""
+    certificate, rng = Certificate(features=2, clip=3.0, sigma=sigma), np.random.default_rng(0)
+    some, others = (sign * 3.0 + sigma * rng.normal(size=40_000) for sign in (1, -1))
+    assert certificate.ranked() == pytest.approx((some > others).mean(), abs=0.01)
+    limit = np.quantile(others, 0.99)
+    assert certificate.detected(0.01) == pytest.approx((some > limit).mean(), abs=0.02)
+    assert (some - 1 > limit).mean() <= certificate.detected(0.01) + 0.02
+
+
 @given(st.integers(1, 24), st.integers(0, 2**32), st.floats(0.05, 20))
 def test_no_covariance_of_clipped_features_exceeds_the_bound(features, seed, sigma):
     rng = np.random.default_rng(seed)

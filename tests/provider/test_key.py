@@ -10,6 +10,7 @@ import pyrage
 import pytest
 
 import mole
+from light_passphrases import locked, save_lightly
 from mole.errors import KeyFileError, ParameterError
 from mole.provider.keys.key_file import check_passphrase, write_key_text
 from small_keys import IDENTITY, RECIPIENT, same, small_key
@@ -165,7 +166,7 @@ def test_a_short_passphrase_makes_no_key_and_still_opens_an_old_one(key, tmp_pat
     assert "seven77" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
     text = write_key_text(key.parameters, bytes(32)).encode()
-    (tmp_path / "old.key").write_bytes(pyrage.passphrase.encrypt(text, "seven77"))
+    (tmp_path / "old.key").write_bytes(locked(text, "seven77"))
     assert mole.MorphKey.load(tmp_path / "old.key", "seven77").parameters == key.parameters
     assert check_passphrase("eight888") == "eight888"
 
@@ -184,7 +185,7 @@ def test_a_key_is_never_stored_in_clear(key, tmp_path):
 
 def test_what_opens_it_wrongly_is_said(key, tmp_path):
     with_passphrase, with_recipient = tmp_path / "p.key", tmp_path / "r.key"
-    key.save(with_passphrase, "the right one")
+    save_lightly(key, with_passphrase, "the right one")
     key.save(with_recipient, recipients=[RECIPIENT])
     stranger = str(pyrage.x25519.Identity.generate())
     for path, arguments, words in [

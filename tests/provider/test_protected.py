@@ -9,7 +9,7 @@ import pytest
 
 import mole
 from deliveries import SMALL, contents, make_layer, write_npz
-from fronts import FEATURES, feature_key, feature_layer, front_model, write_front
+from fronts import FEATURES, feature_key, feature_layer, front_model, write_front, write_map_front
 from mole.errors import DeliveryError, MoleWarning, ParameterError
 from mole.exchange.verify import verify
 from mole.protection.channel import clip, grid_step
@@ -32,16 +32,35 @@ def place(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def protect(place):
     return Protect(place / "front.onnx", bits=1.0)
 
 
-@pytest.fixture
-def made(place, protect, tmp_path):
-    return deliver(
-        place / "data.npz", feature_layer(), feature_key(), tmp_path / "out", protect=protect, **SMALL
-    ).delivery
+@pytest.fixture(scope="module")
+def pair(place, protect):
+    """The same delivery twice, from the same key; whoever uses them leaves them as they were."""
+    return [
+        deliver(
+            place / "data.npz", feature_layer(), feature_key(), place / name, protect=protect, **SMALL
+        ).delivery
+        for name in ("one", "two")
+    ]
+
+
+@pytest.fixture(scope="module")
+def made(pair):
+    return pair[0]
+
+
+@pytest.fixture(scope="module")
+def clean(place):
+    """The clipped features of the training images, without noise."""
+    front = read_front(place / "front.onnx")
+    split = open_source(place / "data.npz").splits["train"]
+    plain = Preparation(front.input_shape, front.normalisation).plain_samples(split, range(len(split)))
+    with FrontRunner(front) as run:
+        return clip(run(plain), 1.0)[0]
 
 
 def released(delivery, key=None):
@@ -53,26 +72,17 @@ def released(delivery, key=None):
     return rows[np.argsort(RowNumbers.of(delivery, key, "train").samples_of(ids))]
 
 
-def clean(place):
-    """The clipped features of the training images, without noise."""
-    front = read_front(place / "front.onnx")
-    split = open_source(place / "data.npz").splits["train"]
-    plain = Preparation(front.input_shape, front.normalisation).plain_samples(split, range(len(split)))
-    with FrontRunner(front) as run:
-        return clip(run(plain), 1.0)[0]
-
-
 def what_fails(delivery, **options):
     return [check.what for check in verify(delivery, **options) if check.holds is False]
 
 
-def test_rows_are_clipped_features_with_noise_of_the_right_size(place, made):
+def test_rows_are_clipped_features_with_noise_of_the_right_size(clean, made):
     certificate = made.manifest.protection.certificates["train"]
-    noise = released(made) - clean(place)
+    noise = released(made) - clean
     assert certificate.bits == pytest.approx(1.0)
     assert noise.std() == pytest.approx(certificate.sigma, rel=0.1)
     assert abs(noise.mean()) < 0.1 * certificate.sigma
-    assert np.abs(np.corrcoef(noise.ravel(), clean(place).ravel())[0, 1]) < 0.1
+    assert np.abs(np.corrcoef(noise.ravel(), clean.ravel())[0, 1]) < 0.1
 
 
 def test_it_verifies_and_its_features_are_those_of_the_first_layer(made):
@@ -98,25 +108,14 @@ def test_values_lie_on_the_grid(made):
     assert np.abs(off).max() < 1e-3  # what 32 bits round in the product with the core
 
 
-def test_two_runs_give_different_noise_under_the_same_key(place, protect, tmp_path):
-    rows = []
-    for name in ("one", "two"):
-        made = deliver(place / "data.npz", feature_layer(), feature_key(), tmp_path / name, protect=protect)
-        rows.append(released(made.delivery))
-    noise = [one - clean(place) for one in rows]
+def test_two_runs_give_different_noise_under_the_same_key(clean, pair):
+    noise = [released(one) - clean for one in pair]
     assert abs(np.corrcoef(noise[0].ravel(), noise[1].ravel())[0, 1]) < 0.1
 
 
-def test_noise_does_not_follow_from_the_key(place, protect, tmp_path):
+def test_noise_does_not_follow_from_the_key(pair):
     """The same names and the same key, and other noise all the same."""
-    rows = [
-        released(
-            deliver(
-                place / "data.npz", feature_layer(), feature_key(), tmp_path / name, protect=protect
-            ).delivery
-        )
-        for name in ("one", "two")
-    ]
+    rows = [released(one) for one in pair]
     assert not np.isclose(rows[0], rows[1]).mean() > 0.05
 
 
@@ -150,18 +149,14 @@ def test_nothing_but_the_noisy_rows_depends_on_the_images(place, protect, tmp_pa
         assert left[0].schema.metadata.keys() == left[1].schema.metadata.keys()
 
 
-def test_a_delivery_of_images_is_named_by_them_and_a_protected_one_is_not(place, protect, tmp_path):
+def test_a_delivery_of_images_is_named_by_them_and_a_protected_one_is_not(place, pair, tmp_path):
     """The twin of the test above: an ordinary delivery's name is a keyed digest of its data."""
     plain = [
         deliver(place / "data.npz", make_layer(), mole.MorphKey.generate((3, 8, 8)), tmp_path / name)
         for name in ("a", "b")
     ]
     assert plain[0].delivery.manifest.delivery_id != plain[1].delivery.manifest.delivery_id  # other keys
-    made = [
-        deliver(place / "data.npz", feature_layer(), feature_key(), tmp_path / name, protect=protect)
-        for name in ("c", "d")
-    ]
-    assert made[0].delivery.manifest.delivery_id != made[1].delivery.manifest.delivery_id  # the same key
+    assert pair[0].manifest.delivery_id != pair[1].manifest.delivery_id  # the same key
 
 
 def normals(noise, clipped):
@@ -212,6 +207,18 @@ def test_sigma_and_epsilon(place, tmp_path):
     for amounts in ({}, {"bits": 1.0, "sigma": 1.0}):
         with pytest.raises(ParameterError, match="in one way"):
             Protect(place / "front.onnx", **amounts)
+
+
+@pytest.mark.parametrize("cut", [{}, {"tile": 2}, {"tile": 3}], ids=["rows", "tiles", "filled tiles"])
+def test_feature_maps_are_clipped_as_a_whole_in_every_layout(place, tmp_path, cut):
+    maps = (2, 4, 4)
+    protect = Protect(write_map_front(tmp_path / "maps.onnx", maps), bits=1.0)
+    kernels = np.random.default_rng(0).normal(size=(5, 2, 3, 3)).astype(np.float32)
+    layer = mole.FirstLayer.conv(kernels, None, input_shape=maps, padding=1)
+    key = mole.MorphKey.generate(maps, insecure_seed=bytes(32), **cut)
+    made = deliver(place / "data.npz", layer, key, tmp_path / "out", protect=protect).delivery
+    assert made.manifest.protection.certificates["train"].features == 32
+    assert all(check.holds for check in verify(made))
 
 
 def test_sealed_and_morphed_besides(place, protect, tmp_path):

@@ -2,12 +2,13 @@
 
 import stat
 
+import numpy as np
 import pytest
 
 from deliveries import write_npz
 from fronts import feature_key, feature_layer, write_front
 from mole.errors import DeliveryError, MoleWarning
-from mole.provider import local_engine
+from mole.provider import local_engine, protector
 from mole.provider.deliver import deliver
 from mole.provider.ledger import Ledger
 from mole.provider.protect import Protect
@@ -30,6 +31,24 @@ def place(tmp_path_factory):
 def state(tmp_path, monkeypatch):
     monkeypatch.setenv("MOLE_STATE", str(tmp_path / "state"))
     return tmp_path / "state"
+
+
+class NoFront:
+    """In place of a front's process: what images give away is counted whatever their features are."""
+
+    def __init__(self, front, threads):
+        self._features = front.dimensions
+
+    def __call__(self, images):
+        return np.zeros((len(images), self._features), np.float32)
+
+    def close(self):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def no_front(monkeypatch):
+    monkeypatch.setattr(protector, "FrontRunner", NoFront)
 
 
 @pytest.fixture
@@ -55,6 +74,16 @@ def test_bits_add_up_over_deliveries_and_fronts(give):
     assert give("two", bits=0.5, front="other-front.onnx").spent == pytest.approx(1.5)
     assert give("three", data="strangers.npz").spent == pytest.approx(1.0)
     assert len(spending().totals()) == 260
+
+
+def test_what_the_images_of_one_delivery_have_given_away_in_all(give):
+    first = give("one").delivery.manifest.delivery_id
+    assert spending().given_away(first) == (pytest.approx(1.0), 1)
+    give("two", bits=0.5)
+    third = give("three", data="strangers.npz", bits=0.25).delivery.manifest.delivery_id
+    assert spending().given_away(first) == (pytest.approx(1.5), 3)
+    assert spending().given_away(third) == (pytest.approx(0.25), 3)
+    assert spending().given_away("another") is None
 
 
 def test_the_budget_refuses_and_nothing_is_written_or_counted(give, tmp_path):

@@ -3,6 +3,7 @@
 import pyrage
 import pytest
 
+from light_passphrases import WORK, locked
 from mole.errors import MoleWarning
 from mole.storage import age
 
@@ -26,14 +27,12 @@ def test_the_work_of_a_real_file_is_read_from_its_header(armoured):
 
 
 def test_a_file_that_was_made_too_easy_to_guess_is_made_again(monkeypatch):
-    """What a busy machine makes is played, since no test can rely on one; the file that stays is real."""
-    real = pyrage.passphrase.encrypt
-    made = [LIGHT % 9, LIGHT % 15]
-    monkeypatch.setattr(
-        pyrage.passphrase, "encrypt", lambda *given, **more: made.pop(0) if made else real(*given, **more)
-    )
+    """What a busy machine makes is played, since no test can rely on one; the file that stays opens."""
+    made = [LIGHT % 5, LIGHT % (WORK - 1), locked(b"secret", PASSPHRASE), LIGHT % 20]
+    monkeypatch.setattr(age, "LEAST_WORK", WORK)
+    monkeypatch.setattr(pyrage.passphrase, "encrypt", lambda *_, **__: made.pop(0))
     encrypted = encrypt(armoured=False)
-    assert made == []
+    assert made == [LIGHT % 20]  # once there is enough, nothing is made any more
     assert decrypt(encrypted) == b"secret"
 
 

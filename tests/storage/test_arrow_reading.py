@@ -41,11 +41,11 @@ def arrow_calls(code: str) -> list[tuple[str, ast.Call]]:
 
 
 def openers(tree: Tree) -> set[str]:
+    knowing = {module: code for module in tree.files if "pyarrow" in (code := tree.code_of(module))}
     return {
         module
-        for module in tree.files
-        if any(name in OPENS for name, _ in arrow_calls(tree.code_of(module)))
-        or "from pyarrow" in tree.code_of(module)
+        for module, code in knowing.items()
+        if any(name in OPENS for name, _ in arrow_calls(code)) or "from pyarrow" in code
     }
 
 

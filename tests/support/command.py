@@ -12,15 +12,9 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 from mole.cli import main
+from warm_start import WarmStart
 
 MOLE = Path(sys.executable).with_name("mole")
-
-INTERRUPTIBLE = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from mole.cli import main
-main()
-"""
 
 # Sends itself a real SIGINT at a chosen moment: when something is imported, or a file is opened.
 INTERRUPTS_ITSELF = """
@@ -83,16 +77,16 @@ def right(*arguments: object, cwd: Path) -> dict:
     return json.loads(done.stdout)
 
 
-def begin(*arguments: object, cwd: Path) -> subprocess.Popen:
-    """A process that can be interrupted, also where this one ignores Ctrl-C."""
-    return subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTIBLE, *map(str, arguments)],
-        cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
+def interrupted_at(
+    event: str, needle: str, *arguments: object, cwd: Path, warm: WarmStart | None = None
+) -> Done:
+    """A process of its own that gets a SIGINT when it first imports or opens a certain thing.
 
-
-def interrupted_at(event: str, needle: str, *arguments: object, cwd: Path) -> Done:
-    """A process of its own that gets a SIGINT when it first imports or opens a certain thing."""
+    One that is to be interrupted while it loads has nothing loaded when it begins.
+    """
+    if warm and event != "import":
+        process = warm.begin(INTERRUPTS_ITSELF, "mole", event, needle, *arguments, cwd=cwd)
+        return Done(*process.ended())
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTS_ITSELF, event, needle, *map(str, arguments)],
         cwd=cwd, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
@@ -115,7 +109,7 @@ def _at_home_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.chdir(before)
+        inside = f"{folder.resolve()}{os.sep}"  # compared as text: there are thousands of modules
         for name, module in list(sys.modules.items()):
-            file = getattr(module, "__file__", None)
-            if file and Path(file).is_relative_to(folder.resolve()):
+            if (getattr(module, "__file__", None) or "").startswith(inside):
                 del sys.modules[name]

@@ -44,6 +44,48 @@ def write_front(path: Path, seed: int = 0, features: int = FEATURES) -> Path:
     return path
 
 
+def write_map_front(path: Path, maps: tuple[int, int, int]) -> Path:
+    """A front for the same images that gives feature maps."""
+    weight = np.random.default_rng(0).normal(size=(np.prod(SHAPE), np.prod(maps))) / 100
+    nodes = [
+        helper.make_node("Flatten", ["images"], ["rows"]),
+        helper.make_node("MatMul", ["rows", "weight"], ["flat"]),
+        helper.make_node("Reshape", ["flat", "sides"], ["features"]),
+    ]
+    model = front_model(weight.astype(np.float32), nodes)
+    model.graph.initializer.append(numpy_helper.from_array(np.array([-1, *maps], np.int64), "sides"))
+    del model.graph.output[:]
+    model.graph.output.append(
+        helper.make_tensor_value_info("features", TensorProto.FLOAT, ["batch", *maps])
+    )
+    onnx.save(model, path)
+    return path
+
+
+def write_component_front(path: Path, images: np.ndarray, features: int) -> Path:
+    """A front that gives the first principal components of such images, half-whitened, of length about 1.
+
+    Args:
+        path: where it goes.
+        images: 8-bit ones, (n, height, width).
+        features: how many components.
+    """
+    rows = images.reshape(len(images), -1) / 255
+    mean = rows.mean(axis=0)
+    _, sizes, directions = np.linalg.svd(rows - mean, full_matrices=False)
+    weight = directions[:features].T / np.sqrt(sizes[:features])
+    weight /= np.median(np.linalg.norm((rows - mean) @ weight, axis=1))
+    nodes = [
+        helper.make_node("Flatten", ["images"], ["rows"]),
+        helper.make_node("Sub", ["rows", "mean"], ["centred"]),
+        helper.make_node("MatMul", ["centred", "weight"], ["features"]),
+    ]
+    model = front_model(weight.astype(np.float32), nodes, shape=(1, *images.shape[1:]))
+    model.graph.initializer.append(numpy_helper.from_array(mean.astype(np.float32)[None], "mean"))
+    onnx.save(model, path)
+    return path
+
+
 def feature_layer(features: int = FEATURES, seed: int = 0) -> mole.FirstLayer:
     """The first layer of a network on such features."""
     rng = np.random.default_rng(seed)

@@ -33,7 +33,7 @@ class Tree:
 
     def __init__(self, source: Path = SOURCE) -> None:
         self.files = {_dotted(file, source): file for file in sorted(source.rglob("*.py"))}
-        self._parsed: dict[str, ast.Module] = {}
+        self._named: dict[str, set[str]] = {}
         self._packages = {name for name, file in self.files.items() if file.name == "__init__.py"}
         self._homes = _lazy_homes(self._code("mole"))
 
@@ -58,32 +58,31 @@ class Tree:
 
     def code_of(self, module: str) -> str:
         """A module's code without its docstrings, which may show examples."""
-        tree = ast.parse(self.files[module].read_text())
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                node.value.value = ""
-        return ast.unparse(tree)
+        return _without_docstrings(self.files[module].read_text())
 
     def names_used_in(self, module: str) -> set[str]:
         """Every bare name in a module: `open`, `print`, ..."""
         return {node.id for node in ast.walk(self._code(module)) if isinstance(node, ast.Name)}
 
     def _code(self, module: str) -> ast.Module:
-        if module not in self._parsed:
-            self._parsed[module] = _parse(self.files[module].read_text())
-        return self._parsed[module]
+        return _parse(self.files[module].read_text())
 
     def _imported_by(self, module: str) -> set[str]:
         found = set()
         for name in self._named_by(module):
             parts = name.split(".")
             found |= {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
-        return found & set(self.files)
+        return found & self.files.keys()
 
     def _named_by(self, module: str) -> set[str]:
+        if module not in self._named:
+            self._named[module] = self._find_named(module)
+        return self._named[module]
+
+    def _find_named(self, module: str) -> set[str]:
         is_lazy = module == "mole"  # loads its names when they are first used
         named: set[str] = set()
-        for node in _nodes(self._code(module), skip_type_checking=is_lazy):
+        for node in _telling_nodes(self.files[module].read_text(), skip_type_checking=is_lazy):
             if isinstance(node, ast.Import):
                 named.update(alias.name for alias in node.names)
                 if any(_binds_the_package(alias) for alias in node.names):
@@ -95,7 +94,7 @@ class Tree:
             elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 named.add(self._home(f"{node.value.id}.{node.attr}"))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not is_lazy:
-                named.update({node.value} & set(self.files))
+                named.update({node.value} & self.files.keys())
         return {name for name in named if name}
 
     def _base(self, node: ast.ImportFrom, module: str) -> str:
@@ -118,6 +117,28 @@ def _parse(text: str) -> ast.Module:
     return ast.parse(text)
 
 
+@cache
+def _without_docstrings(text: str) -> str:
+    """Code as Python writes it, with nothing in place of bare strings."""
+    tree = ast.parse(text)  # one of its own, to be changed
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            node.value.value = ""
+    return ast.unparse(tree)
+
+
+@cache
+def _telling_nodes(text: str, *, skip_type_checking: bool) -> list[ast.AST]:
+    """The nodes of a module that can name another one."""
+    found = _nodes(_parse(text), skip_type_checking=skip_type_checking)
+    return [
+        node
+        for node in found
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.Attribute | ast.Constant)
+    ]
+
+
+@cache
 def room_of(module: str) -> str:
     """The folder that a module lies in: 'torch' for mole.torch.find; 'root' for mole.errors."""
     parts = module.split(".")

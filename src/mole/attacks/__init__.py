@@ -7,6 +7,7 @@ from mole.attacks import (
     channel_fingerprint,
     channel_search,
     cross_delivery,
+    delivered_or_not,
     feature_view,
     independent_components,
     known_image,
@@ -15,8 +16,11 @@ from mole.attacks import (
     linkage,
     membership,
     moment_matching,
+    nearest_features,
+    noisy_inversion,
     overlap,
     pca_matching,
+    property_inference,
     reversing,
     unknown_kernels,
 )
@@ -42,4 +46,12 @@ ATTACKS: tuple[Attack, ...] = (
     known_pairs.ATTACK,
     learned_inversion.ATTACK,
     brute_force_core.ATTACK,
+)
+
+# On the rows of protected deliveries, the quick ones first.
+PROTECTED_ATTACKS: tuple[Attack, ...] = (
+    nearest_features.ATTACK,
+    delivered_or_not.ATTACK,
+    property_inference.ATTACK,
+    noisy_inversion.ATTACK,
 )

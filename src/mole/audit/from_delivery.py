@@ -125,12 +125,8 @@ def subject_of_delivery(
         DeliveryError: if the key is another delivery's.
     """
     manifest, delivered = delivery.manifest, Delivered.read(delivery)
-    if key is not None and key.fingerprint != manifest.key_fingerprint:
-        raise DeliveryError(
-            f"{delivery.label} was made with key {shown(manifest.key_fingerprint)}, and this one is "
-            f"{key.fingerprint}: use that key"
-        )
-    layer, doubted = _own(layer, manifest)
+    check_key(delivery, key)
+    layer, doubted = own_layer(layer, manifest)
     own = layer
     if layer is not None:
         layer = filled_layer(layer, manifest.input_shape)
@@ -172,7 +168,21 @@ def _cropped(subject: Subject, delivered: Delivered, crop: Crop, key: MorphKey |
     )
 
 
-def _own(layer: FirstLayer | None, manifest: Manifest) -> tuple[FirstLayer | None, list[str]]:
+def check_key(delivery: Delivery, key: MorphKey | None) -> None:
+    """Refuse a key that is another delivery's.
+
+    Raises:
+        DeliveryError: with both fingerprints.
+    """
+    made_with = delivery.manifest.key_fingerprint
+    if key is not None and key.fingerprint != made_with:
+        raise DeliveryError(
+            f"{delivery.label} was made with key {shown(made_with)}, and this one is {key.fingerprint}: "
+            "use that key"
+        )
+
+
+def own_layer(layer: FirstLayer | None, manifest: Manifest) -> tuple[FirstLayer | None, list[str]]:
     """The layer, unless it is another delivery's; what is wrong with it."""
     if layer is None or layer.fingerprint == manifest.layer_fingerprint:
         return layer, []

@@ -20,6 +20,7 @@ from mole.provider.keys import MorphKey
 from mole.scheme.shapes import Array
 from mole.sources.inspection import Problem, inspect
 from mole.sources.plain_samples import read_many
+from mole.sources.preparation import Preparation
 from mole.sources.source import BadSampleError, Source, Split, main_split
 
 ASKED = 128  # images of either kind: delivered, and not
@@ -30,6 +31,7 @@ SAME_IMAGES = (
     "what was delivered find more than others do: give other images of the same kind as public."
 )
 LEFT_OUT = "{:,} of {:,} public images could not be used, and were left out."
+NONE_LEFT = "not one of the public images can be used: give others"
 CHANGE_IT = ": bring public images to the size and colours of the delivered ones"
 OTHER_KEY = "The other delivery ({}) was made with another key ({}): nothing links its rows with these."
 
@@ -40,10 +42,7 @@ def with_public(subject: Subject, manifest: Manifest, public: Source, *, skip_ba
     Raises:
         MoleError: with all that is wrong, if some images cannot be used and are not skipped.
     """
-    split, preparation = main_split(public), preparation_of(manifest)
-    looked = inspect(replace(public, splits={"public": split}, unread=()), preparation)
-    problems = tuple(replace(one, first=_to_be_changed(one.first)) for one in looked.problems)
-    replace(looked, problems=problems).refuse(skip_bad=skip_bad)
+    split = checked_public(public, preparation_of(manifest), skip_bad=skip_bad)
     count = min(most_rows(manifest.input_shape, subject.crop), len(split))
     chosen = np.linspace(0, len(split) - 1, count).astype(int)
     try:
@@ -51,13 +50,26 @@ def with_public(subject: Subject, manifest: Manifest, public: Source, *, skip_ba
     except BadSampleError as error:  # its header was good
         raise Problem(error, 1, [error.name]).error() from None
     if not places:
-        raise SourceError("not one of the public images can be used: give others")
+        raise SourceError(NONE_LEFT)
     if len(places) < count:
         left_out = LEFT_OUT.format(count - len(places), count)
         subject = replace(subject, warnings=(*subject.warnings, left_out))
     labels = None if split.labels is None else np.asarray(split.labels[chosen[places]], np.int64)
     classes = _numbered(labels, public.classes, manifest.classes)
     return with_public_images(subject, images, classes, further)
+
+
+def checked_public(public: Source, preparation: Preparation, *, skip_bad: bool = False) -> Split:
+    """The public images, every one of which fits by its header, or is to be skipped.
+
+    Raises:
+        MoleError: with all that is wrong.
+    """
+    split = main_split(public)
+    looked = inspect(replace(public, splits={"public": split}, unread=()), preparation)
+    problems = tuple(replace(one, first=_to_be_changed(one.first)) for one in looked.problems)
+    replace(looked, problems=problems).refuse(skip_bad=skip_bad)
+    return split
 
 
 def _read(

@@ -7,7 +7,7 @@ nothing.
 
 from collections.abc import Mapping, Sequence
 
-from mole.attacks.tools.attack import Attacker
+from mole.attacks.tools.attack import Attacker, Somebody
 from mole.audit.report import Level, Verdict
 
 SEALED = (
@@ -54,7 +54,7 @@ def headline(verdicts: Sequence[Verdict], what: str = "delivery", *, sealed: boo
     return f"No attack we tried got at the images, which is no promise: others may try more.{open_}"
 
 
-def _strangers(levels: Mapping[Attacker, Level], sealed: bool) -> str:
+def _strangers(levels: Mapping[Somebody, Level], sealed: bool) -> str:
     """Which strangers can do so, too, or could if they had it in the clear."""
     can, gets = ("could", "got") if sealed else ("can", "gets")
     clear = " in the clear" if sealed else ""

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from mole.attacks.tools.attack import Attacker
+from mole.attacks.tools.attack import Somebody
 from mole.audit.headline import NOT_SEALED, SEALED
+from mole.audit.intervals import share
 from mole.audit.report import AttackReport, Picture, Plot, Report, Status, Verdict
 from mole.audit.verdicts import success
 from mole.audit.wording import glossary, in_short, measured, plainly
 from mole.foreign_text import shown
 
+OPEN_LABELS = "This delivery is not sealed: whoever gets it can read the labels."
 RUNNING = re.compile(r"[0-9A-Za-z-]{1,64}")  # what may stand in a style sheet
 
 
@@ -26,7 +28,7 @@ class Group:
     """The attacks of one attacker, the strongest first, and the verdict on it, if there is one."""
 
     number: int
-    attacker: Attacker
+    attacker: Somebody
     verdict: Verdict | None
     tried: tuple[AttackReport, ...]
     untried: tuple[AttackReport, ...]
@@ -44,17 +46,27 @@ def render(report: Report, plots: Sequence[Plot] = ()) -> str:
         plots: the paper's figures, for the appendix.
     """
     has_pictures = any(attack.pictures for attack in report.attacks) or any(plot.pictures for plot in plots)
-    template = templates().get_template("page.html.j2")
+    name = "protected_page.html.j2" if report.certificates else "page.html.j2"
+    template = templates().get_template(name)
     return template.render(
         report=report,
         groups=groups(report),
         plots=plots,
         particulars=particulars_of(report),
-        sealing=None if report.delivery is None else SEALED if report.delivery.recipients else NOT_SEALED,
+        sealing=_sealing(report),
         terms=glossary(report.attacks),
+        meanings={one.name: one.meaning for found in report.attacks for one in found.figures},
         has_pictures=has_pictures,
         running=running_title(report),
     )
+
+
+def _sealing(report: Report) -> str | None:
+    if report.delivery is None:
+        return None
+    if report.certificates:
+        return None if report.delivery.recipients else OPEN_LABELS if report.delivery.labelled else None
+    return SEALED if report.delivery.recipients else NOT_SEALED
 
 
 def templates() -> Environment:
@@ -64,7 +76,13 @@ def templates() -> Environment:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.filters.update(
-        png=_address, plainly=plainly, measured=measured, in_short=in_short, drawing=_drawing
+        png=_address,
+        plainly=plainly,
+        measured=measured,
+        in_short=in_short,
+        drawing=_drawing,
+        share=share,
+        shown=shown,
     )
     return environment
 
@@ -108,7 +126,7 @@ def groups(report: Report) -> list[Group]:
     ]
 
 
-def _of(attacks: Sequence[AttackReport], attacker: Attacker, *, tried: bool) -> tuple[AttackReport, ...]:
+def _of(attacks: Sequence[AttackReport], attacker: Somebody, *, tried: bool) -> tuple[AttackReport, ...]:
     return tuple(
         one
         for one in attacks

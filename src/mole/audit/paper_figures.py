@@ -11,6 +11,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from html import escape
 from typing import Any
 
@@ -53,6 +54,7 @@ EMPTY = re.compile(r"<(g|defs)>\s*</\1>|<g/>")
 Morph = Callable[[Array, int], Array]
 
 
+@cache  # they say nothing of a delivery, so that they are the same on every page
 def paper_figures(seed: int = 0) -> tuple[Plot, ...]:
     """Both figures, on the photograph that comes with scikit-image."""
     rng, photo = np.random.default_rng(seed), photograph()

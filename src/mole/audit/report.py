@@ -15,7 +15,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
-from mole.attacks.tools.attack import Attack, Attacker
+from mole.attacks.tools.attack import Attack, Attacker, Somebody
+from mole.audit.bounded import Bounded
+from mole.audit.certified import Certified
 from mole.audit.particulars import Particulars
 from mole.audit.scoring import Score
 
@@ -102,7 +104,7 @@ class Verdict:
             further attack, and what is unknown was never tested in full.
     """
 
-    attacker: Attacker
+    attacker: Somebody
     level: Level
     sentence: str
     advice: str
@@ -165,6 +167,7 @@ class AttackReport:
         score: what the scorer measured, or None where nothing was compared.
         facts: what the attack itself reports.
         pictures: one row per image: original, morphed, what the attacker sees, what it rebuilds.
+        figures: of protected rows: what was measured, beside chance and the certificate.
     """
 
     attack: Attack
@@ -176,6 +179,7 @@ class AttackReport:
     score: Score | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     pictures: tuple[tuple[Picture, ...], ...] = ()
+    figures: tuple[Bounded, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -207,6 +211,8 @@ class Report:
         version: of the tool.
         title: of the page.
         private: whether pictures show the provider's own images, rather than ones that anybody may see.
+        certificates: of a protected delivery, the bound of each split; none for others ...
+        promises, unsaid: ... and what it says, and what it does not say, in sentences.
     """
 
     subject: Mapping[str, Any]
@@ -223,6 +229,9 @@ class Report:
     version: str = ""
     title: str = "What this delivery gives away"
     private: bool = True
+    certificates: tuple[Certified, ...] = ()
+    promises: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         found = ", ".join(f"{verdict.attacker.value}: {verdict.level.value}" for verdict in self.verdicts)

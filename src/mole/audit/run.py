@@ -28,12 +28,13 @@ from mole.audit.from_setting import subject_of_setting
 from mole.audit.headline import headline
 from mole.audit.particulars import BAD_SIGNATURE, Particulars
 from mole.audit.pictures import pictures_of
+from mole.audit.protected_run import Given, audit_protected, refuse_other
 from mole.audit.report import AttackReport, Report, Status
 from mole.audit.scoring import score
 from mole.audit.subject import FEWEST_SCORED, Subject
 from mole.audit.tile_words import remarks_on
 from mole.audit.verdicts import Tried, judged, verdicts_of
-from mole.errors import MoleError, MoleWarning
+from mole.errors import MoleError, MoleWarning, ParameterError
 from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import Dtype
@@ -71,6 +72,7 @@ def audit(
     truth: Source | Address | None = None,
     public: Source | Address | None = None,
     other: Delivery | Address | None = None,
+    front: Address | None = None,
     skip_bad: bool = False,
     identity: Identity | None = None,
     by: str = "",
@@ -89,6 +91,8 @@ def audit(
         public: other images of the same kind, as an attacker may have, or their address; labelled ones
             help where the delivery has labels.
         other: another delivery, or requests, under the same key, or its address.
+        front: of a protected delivery, the file of the front that it was made with; without it only the
+            certificate is told.
         skip_bad: leave out public images that cannot be used, instead of stopping.
         identity: what opens a sealed delivery, where its key is not given.
         by: who makes this audit: a name for the page.
@@ -99,14 +103,23 @@ def audit(
 
     Raises:
         DeliveryError: if the key is another delivery's.
+        FileError: if the front is.
+        ParameterError: if a front is given for a delivery that is not protected.
     """
     opened = opened_with(delivery, key, identity)
-    subject = subject_of_delivery(
-        opened,
-        key=key,
-        layer=None if layer is None else load_first_layer(layer),
-        truth=None if truth is None else open_source(truth, labels=False),
-    )
+    first = None if layer is None else load_first_layer(layer)
+    source = None if truth is None else open_source(truth, labels=False)
+    if opened.manifest.protection is not None:
+        refuse_other(other)
+        similar = None if public is None else open_source(public)
+        given = Given(key=key, layer=first, source=source, public=similar, front=front, skip_bad=skip_bad)
+        particulars = Particulars.of(opened)
+        doubts = [NOT_SIGNED_SO] if particulars.signature == BAD_SIGNATURE else []
+        report = audit_protected(opened, given, doubts, budget=budget, seed=seed, progress=progress)
+        return replace(report, delivery=particulars, by=shown(by), receiver=shown(receiver))
+    if front is not None:
+        raise ParameterError(f"{opened.label} is not protected, and has no front: leave it out")
+    subject = subject_of_delivery(opened, key=key, layer=first, truth=source)
     if public is not None:
         subject = with_public(subject, opened.manifest, open_source(public), skip_bad=skip_bad)
     if other is not None:

@@ -152,7 +152,7 @@ def _image_scores(finding: Finding, truth: Truth) -> dict[str, Any]:
     both = list(zip(original, seen, strict=True))
     known = [value for pair in both if (value := _ssim(*pair)) is not None]
     return {
-        "psnr": float(np.mean([_psnr(*pair) for pair in both])),
+        "psnr": float(np.mean([psnr(*pair) for pair in both])),
         "correlation": float(np.diag(pairs).mean()),
         "rmse": float(np.sqrt(np.square(rebuilt - plain).mean()) / max(plain.std(), 1e-12)),
         "reidentified": float((pairs.argmax(axis=1) == np.arange(len(pairs))).mean()),
@@ -161,7 +161,7 @@ def _image_scores(finding: Finding, truth: Truth) -> dict[str, Any]:
     }
 
 
-def _psnr(original: Array, seen: Array) -> float:
+def psnr(original: Array, seen: Array) -> float:
     """Peak signal-to-noise ratio of pixels between 0 and 1, in dB."""
     with np.errstate(divide="ignore"):  # equal images have an infinite one
         return min(float(peak_signal_noise_ratio(original, seen, data_range=1.0)), MAX_PSNR)

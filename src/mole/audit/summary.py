@@ -29,7 +29,7 @@ def render_summary(report: Report) -> str:
         )
     return templates().get_template("summary.html.j2").render(
         report=report,
-        leaves=leaving(report.delivery),
+        leaves=leaving(report.delivery, is_protected=bool(report.certificates)),
         receives=receiving(report),
         verdicts=[(verdict, shortened(verdict.sentence)) for verdict in report.in_order],
         headline=shortened(report.headline, LONGEST_HEADLINE),
@@ -40,19 +40,31 @@ def render_summary(report: Report) -> str:
     )  # fmt: skip
 
 
-def leaving(found: Particulars) -> dict[str, str]:
-    """What leaves, by name."""
+def leaving(found: Particulars, *, is_protected: bool = False) -> dict[str, str]:
+    """What leaves, by name; of a protected delivery no images do."""
     splits = _few(found.splits, found.splits)
     labelled, classes, columns = (_few(names) for names in (found.labelled, found.classes, found.columns))
     return {
         "Delivery": f"{shown(found.name, 48)}, id {shown(found.delivery_id, 40)}",
-        "Images": f"{found.images:,}, each {found.shape}: {splits}",
+        **(
+            {"Rows": f"{found.images:,}, each {found.shape} noisy features of an image: {splits}"}
+            if is_protected
+            else {"Images": f"{found.images:,}, each {found.shape}: {splits}"}
+        ),
         "Labels": f"yes, in {labelled}" if found.labelled else "none",
         "Names of classes": classes or "none",
         "Other columns": columns or "none",
-        "Augmented layer": "yes: most attacks start from it" if found.has_layer else "none",
+        "Augmented layer": _layer(found, is_protected),
         "Size": found.size,
     }
+
+
+def _layer(found: Particulars, is_protected: bool) -> str:
+    if not found.has_layer:
+        return "none"
+    return (
+        "yes: it undoes the morphing, not the noise" if is_protected else "yes: most attacks start from it"
+    )
 
 
 def _few(names: Iterable[str], counts: Mapping[str, int] | None = None) -> str:

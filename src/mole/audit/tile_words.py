@@ -7,9 +7,9 @@ figures of the very delivery, before any attack is described.
 from collections.abc import Sequence
 
 from mole.attacks.tools.attack import Attacker
+from mole.audit.intervals import share
 from mole.audit.report import AttackReport
 from mole.audit.subject import Subject
-from mole.audit.wording import share
 from mole.scheme.layouts import TILED, Layout
 
 FROM_THE_EYE = (

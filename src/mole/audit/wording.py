@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mole.audit.intervals import share
 from mole.audit.report import AttackReport
 from mole.audit.scoring import Score
 
@@ -21,18 +22,6 @@ class Measured:
     name: str
     value: str
     meaning: str
-
-
-def share(value: float) -> str:
-    r"""A share in per cent, never rounded up to all or down to nothing; it stays on one line.
-
-    >>> [share(value).replace("\xa0", " ") for value in (1, 0.99999, 0.5, 0.015625, 0.00001, 0)]
-    ['100 %', '99.99 %', '50 %', '1.56 %', '0.01 %', '0 %']
-    """
-    percent = 100 * value
-    if 99 < percent < 100:
-        return f"{min(percent, 99.99):.2f}\u00a0%"
-    return f"{max(percent, 0.01) if percent > 0 else percent:.3g}\u00a0%"
 
 
 def matches(rate: float, among: int) -> str:

@@ -45,7 +45,7 @@ def write_report(
         replace_it: whether another audit may be there, which is replaced when this one is complete.
     """
     check_place(folder, replace_it=replace_it)
-    plots = paper_figures() if appendix else ()
+    plots = paper_figures() if appendix and not report.certificates else ()  # they are of morphing
     if not pictures:
         report, plots = without_pictures(report), tuple(replace(plot, pictures=()) for plot in plots)
     contents = {"audit.json": to_json(report, plots), "audit.html": render(report, plots)}
@@ -110,8 +110,20 @@ def to_json(report: Report, plots: Sequence[Plot] = ()) -> str:
         "attacks": [_attack(attack) for attack in report.attacks],
         "plots": [_plot(plot) for plot in plots],
         "costs": [asdict(cost) for cost in report.costs],
+        **_protection(report),
     }
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _protection(report: Report) -> dict[str, Any]:
+    """What only the audit of a protected delivery has."""
+    if not report.certificates:
+        return {}
+    return {
+        "certificates": [_plain(asdict(one)) for one in report.certificates],
+        "promises": list(report.promises),
+        "unsaid": list(report.unsaid),
+    }
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
@@ -140,6 +152,7 @@ def _attack(report: AttackReport) -> dict[str, Any]:
         "score": _plain(_measured(report.score)),
         "facts": _plain(report.facts),
         "pictures": [[picture.caption for picture in row] for row in report.pictures],
+        **({"figures": [_plain(one.fields()) for one in report.figures]} if report.figures else {}),
     }
 
 

@@ -30,7 +30,7 @@ from mole.scheme.morphing import CORE_KINDS, CoreKind
 from mole.sources.opening import open_similar, open_source
 
 if TYPE_CHECKING:  # an extra
-    from mole.audit.report import Verdict
+    from mole.audit.report import Report, Verdict
 
 FailOn = Literal["broken", "leaks"]
 REACHED, NOT_TESTED = 3, 4  # exit codes of --fail-on
@@ -56,6 +56,12 @@ def audit(
     other: Annotated[
         str | None,
         typer.Option(metavar="DELIVERY", help="Another delivery, or requests, under the same key."),
+    ] = None,
+    front: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Of a protected delivery: the front that it was made with, as ONNX."
+        ),
     ] = None,
     window: WindowOption = None,
     depth: DepthOption = "8",
@@ -143,11 +149,11 @@ def audit(
     """
     from mole.audit import run, write  # noqa: PLC0415  (an extra)
 
-    of_delivery = (key, data, public, other, receiver or None, summary or None)
+    of_delivery = (key, data, public, other, front, receiver or None, summary or None)
     if delivery is None and any(option is not None for option in of_delivery):
         raise CallError(
-            "--key, --data, --public, --other, --receiver and --summary belong to a delivery: name it, or "
-            "leave them out"
+            "--key, --data, --public, --other, --front, --receiver and --summary belong to a delivery: "
+            "name it, or leave them out"
         )
     if skip_bad and public is None:
         raise CallError("--skip-bad says how --public is read: add it, or leave it out")
@@ -181,7 +187,7 @@ def audit(
             opened = MorphKey.load(key, **secrets_for(key, passphrase_file, identity)) if key else None
             found = opened_with(delivery, opened, identity)
             report = run.audit(
-                found, key=opened, layer=first, truth=original, public=similar, other=other,
+                found, key=opened, layer=first, truth=original, public=similar, other=other, front=front,
                 skip_bad=skip_bad, identity=identity, by=by, receiver=receiver, budget=budget, seed=seed,
                 progress=progress,
             )  # fmt: skip
@@ -194,8 +200,8 @@ def audit(
             out, pictures=not no_pictures, appendix=not no_appendix, summary=summary, replace=force
         )
     say(report.headline, quiet=quiet)
-    for verdict in report.in_order:
-        say(f"{verdict.who}: {verdict.sentence}.", quiet=quiet)
+    for line in _lines(report):
+        say(line, quiet=quiet)
     attacks = {found.attack.name: found.status.value for found in report.attacks}
     show(
         {
@@ -212,6 +218,13 @@ def audit(
     )
     if fail_on is not None:
         _fail_on(fail_on, report.verdicts)
+
+
+def _lines(report: "Report") -> list[str]:
+    """What was found of each attacker; of a certificate that nothing was tried on, what it takes to try."""
+    if report.certificates and all(verdict.level.value == "not tested" for verdict in report.verdicts):
+        return [*report.promises, *(report.remarks or report.warnings)]
+    return [f"{verdict.who}: {verdict.sentence}." for verdict in report.in_order]
 
 
 def _fail_on(worst: FailOn, verdicts: Sequence["Verdict"]) -> None:

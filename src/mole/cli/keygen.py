@@ -67,7 +67,7 @@ SHUFFLED = (
 NOT_WHITENED = (
     "with this core a stranger who gets morphed files and has similar images learns brightness, "
     "colour and layout of yours; a key that learns from your images with --data, or from similar ones with "
-    "--public, hides them"
+    "--public, hides them (for protected deliveries this core is the right one)"
 )
 FEW = (
     "{images:,} images are few for a core of side {side}, and {enough:,} would do: these are "

@@ -34,6 +34,15 @@ from mole.cli.options import (
     parse_depth,
     parse_window,
 )
+from mole.cli.protecting import (
+    BitsOption,
+    BudgetOption,
+    ClipOption,
+    EpsilonOption,
+    FrontOption,
+    SigmaOption,
+    protection_asked_for,
+)
 from mole.provider import deliver as library
 from mole.sources.opening import open_source
 
@@ -50,6 +59,12 @@ def morph(
     skip_bad: SkipBadOption = False,
     window: WindowOption = None,
     depth: DepthOption = "8",
+    front: FrontOption = None,
+    bits: BitsOption = None,
+    sigma: SigmaOption = None,
+    epsilon: EpsilonOption = None,
+    clip: ClipOption = 1.0,
+    budget: BudgetOption = None,
     device: DeviceOption = None,
     recipient: RecipientOption = None,
     sign: SignOption = None,
@@ -65,6 +80,7 @@ def morph(
 
     Call again to resume interrupted work.
     """
+    protect = protection_asked_for(front, bits, sigma, epsilon, clip, budget)
     warn_of_key_among([data], key, quiet=quiet)
     with morphing(out, quiet=quiet) as (progress, making):
         source = open_source(data, labels=False, window=parse_window(window), bits=parse_depth(depth))
@@ -74,6 +90,6 @@ def morph(
             dtype=dtype, layer_dtype=None, mode=mode, resize=resize,
             keep=keep or (), skip_bad=skip_bad, labels=False, recipients=recipient or (),
             sign=partial(signing_key, sign), allow_second_layer=allow_second_layer, replace=force,
-            device=device, progress=progress,
+            protect=protect, device=device, progress=progress,
         )  # fmt: skip
     tell(made, out, as_json=as_json, quiet=quiet)

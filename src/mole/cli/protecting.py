@@ -1,4 +1,4 @@
-"""The options of `mole deliver` that ask for a protected delivery."""
+"""The options of `mole deliver` and `mole morph` that ask for a protected delivery."""
 
 from pathlib import Path
 from typing import Annotated

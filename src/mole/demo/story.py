@@ -2,8 +2,8 @@
 
 The developer trains on a public part of Fashion-MNIST and exports its first layer. The provider reviews
 it, makes a key and delivers its own part. The developer verifies the delivery and trains on it. Three arms,
-as in the paper: plain data, morphed data with the augmented layer, morphed data without it. In the end the
-provider attacks its own delivery.
+as in the paper: plain data, morphed data with the augmented layer, morphed data without it; and a fourth
+that the paper does not have, with a protected delivery. In the end the provider attacks its own delivery.
 """
 
 import time
@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import nn
 
 import mole
 from mole.audit.report import Report
 from mole.audit.run import audit
 from mole.demo.arms import BATCH, MEAN, SHAPE, STD, Arm, network, plain_data, train_arms
 from mole.demo.eight_images import draw_picture
-from mole.errors import DeliveryError
+from mole.demo.protected_arm import protected_arm
+from mole.errors import DeliveryError, MissingExtraError
 from mole.exchange.delivery import AUGMENTED, Delivery
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
@@ -45,7 +47,8 @@ def tell(folder: Path, *, seeds: int, say: Say) -> dict[str, Any]:
     """Run the whole story in a folder; what came out of it."""
     images = fashion_mnist()
     say("Developer: trains a small network on public images, and exports its first layer.")
-    layer = _first_layer(images)
+    public_network = _public_network(images)
+    layer = export_first_layer(public_network, SHAPE, mean=MEAN, std=STD)
     mole.save(layer, folder / "first-layer.safetensors")
 
     say("Provider: looks at what that layer would show of its images.")
@@ -64,6 +67,7 @@ def tell(folder: Path, *, seeds: int, say: Say) -> dict[str, Any]:
     for arm in train_arms(images, made.delivery, seeds):
         arms.append(arm)
         say(f"  {arm.name}: {100 * arm.mean:.1f} %")
+    arms += _protected(images, public_network, folder, seeds, say)
     draw_picture(folder / "demo.png", images, layer, made.key)
 
     say("Provider: attacks its own delivery, to see what it hides and what it does not.")
@@ -80,11 +84,25 @@ def tell(folder: Path, *, seeds: int, say: Say) -> dict[str, Any]:
     }
 
 
-def _first_layer(images: Arrays) -> mole.FirstLayer:
+def _public_network(images: Arrays) -> nn.Sequential:
     torch.manual_seed(100)
     model = network()
     train(model, plain_data(images, "public"), epochs=PUBLIC_EPOCHS, batch_size=BATCH, seed=100)
-    return export_first_layer(model, SHAPE, mean=MEAN, std=STD)
+    return model
+
+
+def _protected(
+    images: Arrays, public_network: nn.Sequential, folder: Path, seeds: int, say: Say
+) -> list[Arm]:
+    """The arm that hands over less, where what it takes is installed."""
+    say("Both: once more, protected: noisy features leave in the place of images, and a head comes back.")
+    try:
+        arm = protected_arm(images, public_network, folder, seeds)
+    except MissingExtraError as error:
+        say(f"  left out: {error}")
+        return []
+    say(f"  {arm.name}, whoever reads it: {100 * arm.mean:.1f} %")
+    return [arm]
 
 
 def _deliver(images: Arrays, layer: mole.FirstLayer, folder: Path) -> Made:

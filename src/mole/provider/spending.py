@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from mole.errors import DeliveryError
 from mole.provider.ledger import STATE, Ledger
@@ -24,6 +25,13 @@ CREATE TABLE IF NOT EXISTS spent
     (delivery TEXT, image TEXT, bits REAL, PRIMARY KEY (delivery, image)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS drafts (draft TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID;
 """
+
+
+class GivenAway(NamedTuple):
+    """The most bits that an image has given away, and in how many deliveries under the key at most."""
+
+    bits: float
+    deliveries: int
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,14 @@ class Spending:
             )
         return most
 
+    def given_away(self, delivery: str) -> "GivenAway | None":
+        """What the images of a delivery have given away in all; None where it was not counted here."""
+        images = self._of(delivery)
+        if not images:
+            return None
+        totals = self.totals()
+        return GivenAway(max(totals[image] for image in images), len(self._deliveries()))
+
     def spend(self, delivery: str, images: Mapping[str, float]) -> None:
         """Count a delivery, once."""
         for path in self.paths:
@@ -112,6 +128,13 @@ class Spending:
         for path in self.paths:
             with _opened(path) as found:
                 found.execute("DELETE FROM spent WHERE delivery = ?", (delivery,))
+
+    def _deliveries(self) -> set[str]:
+        found: set[str] = set()
+        for path in self.paths:
+            with _opened(path) as opened:
+                found.update(name for (name,) in opened.execute("SELECT DISTINCT delivery FROM spent"))
+        return found
 
     def _of(self, delivery: str) -> set[str]:
         images: set[str] = set()

@@ -15,6 +15,7 @@ from mole.provider.plan import ShardJob
 from mole.provider.shard_maker import ShardMaker
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.convolution import features_of
+from mole.scheme.filling import without_filling
 from mole.scheme.shapes import Array, Shape, element_count, roll
 from mole.storage.stores import Store, stored_file
 
@@ -116,7 +117,8 @@ class WitnessMaker:
         The noise of a protected row is nowhere else, and its image must not be asked for a second time.
         """
         if self._is_protected:
-            return roll(self._maker.key.morphing.unmorph(morphed), self._maker.plan.input_shape)
+            filled = roll(self._maker.key.morphing.unmorph(morphed), self._maker.plan.input_shape)
+            return without_filling(filled, self._layer.input_shape)
         return self._maker.read_row(job, row_id)
 
     @cached_property

@@ -48,7 +48,11 @@ def shared_out(strip: int = STRIP) -> Iterator[Callable[[Callable[[int], None], 
     """Threads that share out the strips from a start to a stop."""
 
     def share(work: Callable[[int], None], start: int, stop: int) -> None:
-        for _ in pool.map(work, range(start, stop, strip)):
+        strips = range(start, stop, strip)
+        if len(strips) == 1:  # a thread would take longer to begin than a small core to be made
+            work(start)
+            return
+        for _ in pool.map(work, strips):
             pass
 
     with single_products(processors()) as pool:

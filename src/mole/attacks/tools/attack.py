@@ -3,20 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from mole.attacks.tools.views import OutsiderView
 from mole.scheme.shapes import Array
 
 
-class Attacker(StrEnum):
-    """Who attacks, the weakest first: each can do what the one before can.
-
-    >>> Attacker.THIEF.value, Attacker.THIEF.label
-    ('whole delivery', 'the holder of the whole delivery')
+class Somebody(StrEnum):
+    """Somebody who attacks: a string that also knows what people call it.
 
     Attributes:
         label: what a page calls it.
@@ -25,6 +21,20 @@ class Attacker(StrEnum):
 
     label: str
     who: str
+
+    def __new__(cls, value: str, label: str, who: str) -> Self:
+        """A string that knows more than its letters."""
+        member = str.__new__(cls, value)
+        member._value_, member.label, member.who = value, label, who
+        return member
+
+
+class Attacker(Somebody):
+    """Who attacks morphed images, the weakest first: each can do what the one before can.
+
+    >>> Attacker.THIEF.value, Attacker.THIEF.label
+    ('whole delivery', 'the holder of the whole delivery')
+    """
 
     OUTSIDER = "outsider", "the outsider", "A stranger who gets only the morphed files"
     THIEF = (
@@ -43,11 +53,34 @@ class Attacker(StrEnum):
         "A developer who also knows some of the images",
     )
 
-    def __new__(cls, value: str, label: str, who: str) -> "Attacker":
-        """A string that knows more than its letters."""
-        member = str.__new__(cls, value)
-        member._value_, member.label, member.who = value, label, who
-        return member
+
+class Reader(Somebody):
+    """Who attacks protected rows, by what they want to know: all of them have the morphing undone.
+
+    >>> Reader.FINDER.value, Reader.FINDER.label
+    ('identification', 'whoever looks for the image of a row')
+    """
+
+    FINDER = (
+        "identification",
+        "whoever looks for the image of a row",
+        "Somebody who has candidate images, and looks for the one behind a row",
+    )
+    ASKER = (
+        "membership",
+        "whoever asks for one image",
+        "Somebody who has an image, and asks whether it was delivered",
+    )
+    REBUILDER = (
+        "inversion",
+        "whoever rebuilds images",
+        "Somebody with similar images, who rebuilds the ones delivered",
+    )
+    PROFILER = (
+        "property",
+        "whoever asks for a property",
+        "Somebody with similar images, who asks what is true of an image delivered",
+    )
 
 
 class UpTo(StrEnum):
@@ -76,6 +109,10 @@ class Finding:
             row, and which of those, (how many, 2) ...
         links_to: ... and what they are: 'public' images, or rows 'elsewhere'.
         membership: for each candidate how likely it is among the delivered images; only the order counts.
+        picked: of protected rows, by the number of candidates: which of its list is picked for each row.
+        which: for pairs of protected rows how much more likely the first image of the pair is behind the
+            first row than the second, and likewise behind the second row, (how many, 2).
+        has: by property: for each protected row how likely its image has it; only the order counts.
         facts: figures for the report, of types that JSON knows.
     """
 
@@ -91,6 +128,9 @@ class Finding:
     links: npt.NDArray[np.intp] | None = None
     links_to: Literal["public", "elsewhere"] = "public"
     membership: Array | None = None
+    picked: Mapping[int, npt.NDArray[np.intp]] | None = None
+    which: Array | None = None
+    has: Mapping[str, Array] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -124,8 +164,8 @@ class Attack:
 
     name: str
     title: str
-    attacker: Attacker
-    view: type[OutsiderView]
+    attacker: Somebody
+    view: type[Any]
     run: Callable[[Any, np.random.Generator], Finding]
     source: str
     advice: str

@@ -1,0 +1,88 @@
+"""What whoever attacks a protected delivery has: rows with the morphing undone, and images of its own.
+
+The receiver can undo the morphing, and so can the holder of the key; nobody can undo the noise. So the
+worst is assumed: every attacker has the noisy features themselves, and knows front, clip and noise. What it
+may also have are candidates, of which it knows the features without noise, and similar images.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from mole.attacks.tools.views import MissingInputError
+from mole.errors import ShapeError
+from mole.scheme.shapes import Array
+
+Lists = Mapping[int, npt.NDArray[np.intp]]
+"""By how many candidates there are: which those of each row are, (rows, candidates)."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ProtectedView:
+    """Somebody who reads protected rows.
+
+    Attributes:
+        rows: noisy features, (n, d).
+        sigma, step: spread of the noise in each number, and the grid that rows were rounded to.
+        candidates: features without noise of images that the attacker has, (m, d), or None.
+        lists: for the first rows, lists of candidates of which one is behind the row.
+        pairs: for pairs of rows, by their numbers, (how many, 2): the two images behind them are known ...
+        pair_features: ... with their features, (how many, 2, d), and not which is which.
+        asked: features of images of which it is asked whether they are among ...
+        asked_rows: ... these rows, (some, d): all but those of half of the images; None for no question.
+        public: similar images from elsewhere, (m, *shape), or None ...
+        public_features: ... and their features without noise, (m, d).
+        public_has: by property: which of them have it.
+        rebuilt: of how many rows the images are asked for.
+    """
+
+    rows: Array
+    sigma: float
+    step: float
+    candidates: Array | None = None
+    lists: Lists = field(default_factory=dict)
+    pairs: npt.NDArray[np.intp] | None = None
+    pair_features: Array | None = None
+    asked: Array | None = None
+    asked_rows: Array | None = None
+    public: Array | None = None
+    public_features: Array | None = None
+    public_has: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    rebuilt: int = 0
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if isinstance(value, np.ndarray):
+                kept = value.view()
+                kept.flags.writeable = False
+                object.__setattr__(self, part.name, kept)
+        for name in ("candidates", "pair_features", "asked", "asked_rows", "public_features"):
+            features = getattr(self, name)
+            if features is not None and features.shape[-1] != self.features:
+                raise ShapeError(f"{name} have {features.shape[-1]} numbers, and rows have {self.features}")
+
+    @property
+    def features(self) -> int:
+        """How many numbers a row has: d."""
+        return int(self.rows.shape[1])
+
+    def noisy(self, features: Array, rng: np.random.Generator) -> Array:
+        """Features as they would have been delivered: with noise, on the grid."""
+        noisy = features + self.sigma * rng.standard_normal(features.shape)
+        return np.asarray(np.rint(noisy / self.step) * self.step)
+
+    def similar(self, fewest: int) -> tuple[Array, Array]:
+        """Similar images and their features.
+
+        Raises:
+            MissingInputError: if there are none, or too few to learn from.
+        """
+        if self.public is None or self.public_features is None or len(self.public) < fewest:
+            raise MissingInputError(
+                f"this attacker learns from public images of the same kind, at least {fewest} of them: "
+                "give some to test this"
+            )
+        return self.public, self.public_features

@@ -1,0 +1,127 @@
+"""The certificate of a delivery for a page: numbers for each split, and what they do not say, in words."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mole.errors import DeliveryError, MissingExtraError
+from mole.exchange.delivery import Delivery
+from mole.exchange.noise_check import NoiseCheck
+from mole.exchange.protection_words import counted_bits, label_bits
+from mole.foreign_text import shown
+from mole.protection.certificate import Certificate
+from mole.provider.keys import MorphKey
+from mole.provider.ledger import Ledger
+from mole.provider.spending import Spending
+from mole.quantities import counted, joined
+
+DELTA = 1e-5
+FEW, MANY = 1_000, 1_000_000  # candidates
+NO_SPENDING = (
+    "Several deliveries of one image add up as well. What was delivered under the key before is not known "
+    "here: {}."
+)
+
+
+@dataclass(frozen=True)
+class Certified:
+    """The bound of the rows of one split.
+
+    Attributes:
+        split, rows, features: which, how many, and how many numbers each has.
+        clip, sigma: what it follows from.
+        bits, mu, epsilon: what it says; epsilon at delta 1e-5, or None without the library for it.
+        of_few, of_many: how often the right one of 1,000 and of a million candidates is picked at most.
+        noise: what was seen of the noise, in words.
+        is_noisy: whether nothing speaks against it.
+    """
+
+    split: str
+    rows: int
+    features: int
+    clip: float
+    sigma: float
+    bits: float
+    mu: float
+    epsilon: float | None
+    of_few: float
+    of_many: float
+    noise: str
+    is_noisy: bool
+
+
+def certified(delivery: Delivery) -> tuple[Certified, ...]:
+    """The certificate of each split, and whether its noise shows in all of its rows; without a key."""
+    protection = delivery.manifest.protection
+    certificates = {} if protection is None else protection.certificates
+    return tuple(_certified(delivery, split, one) for split, one in certificates.items())
+
+
+def _certified(delivery: Delivery, split: str, one: Certificate) -> Certified:
+    check = NoiseCheck(one)
+    for shard in delivery.shards(split):
+        check.see(delivery.encoding.decode(shard.values))
+    problem = check.problem()
+    return Certified(
+        split, delivery.split(split).rows, one.features, one.clip, one.sigma, one.bits, one.mu,
+        _epsilon(one), one.identification(FEW), one.identification(MANY),
+        noise=problem or f"nothing speaks against {one.sigma:.3g} in each number",
+        is_noisy=problem is None,
+    )  # fmt: skip
+
+
+def _epsilon(one: Certificate) -> float | None:
+    try:
+        return one.epsilon(DELTA)
+    except MissingExtraError:
+        return None
+
+
+def unsaid(delivery: Delivery, key: MorphKey | None) -> Iterator[str]:
+    """What the certificate of a delivery does not say: a sentence or two for each."""
+    manifest = delivery.manifest
+    yield (
+        "Bits are an average over images: the row of one image may tell more than that, and of another "
+        "less. What holds for every single image is mu, and epsilon with it."
+    )
+    yield (
+        "Picking the right one of many candidates assumes that all are equally likely beforehand. Whoever "
+        "knows more already starts from more."
+    )
+    labelled = [shown(name) for name in manifest.splits if delivery.labels(name) is not None]
+    if labelled:
+        yield f"Labels leave besides, in {joined(labelled)}{label_bits(manifest)}."
+    if manifest.columns:
+        yield f"So do these columns, unchanged: {joined([shown(name) for name in manifest.columns])}."
+    yield f"How many images there are leaves, too: {counted(manifest.rows, 'row')}."
+    yield (
+        "It is about one row. Several images of one person add up: n of them tell n times as many bits, "
+        "with sqrt(n) times as large a mu."
+    )
+    views = max(facts.views for facts in manifest.splits.values())
+    if views > 1:
+        yield (
+            f"Here each image has {views} rows: {views} times as many bits, and "
+            f"{math.sqrt(views):.3g} times as large a mu."
+        )
+    yield _other_deliveries(delivery, key)
+
+
+def _other_deliveries(delivery: Delivery, key: MorphKey | None) -> str:
+    """What the images have given away in all deliveries under the key, as far as that was counted."""
+    if key is None:
+        return NO_SPENDING.format("its key was not given")
+    ledger = Ledger(key.fingerprint, key.path)
+    try:
+        counted_in = Spending.beside(ledger)
+        kept = Spending(tuple(path for path in counted_in.paths if path.exists()))
+        found = kept.given_away(delivery.manifest.delivery_id)
+    except DeliveryError as error:
+        return NO_SPENDING.format(error.message)
+    if found is None:
+        return NO_SPENDING.format("nothing of this delivery was counted on this machine")
+    return (
+        "Several deliveries of one image add up as well: in "
+        f"{counted(found.deliveries, 'delivery', 'deliveries')} under this key so far, no image of this "
+        f"one has given away more than {counted_bits(found.bits)}."
+    )

@@ -1,0 +1,111 @@
+"""From figures to words, for protected rows: within the certificate, better than chance, or broken.
+
+A figure that exceeds its bound, and not by chance, cannot be: whoever sees it looks at software that is
+broken, or at noise that was left out. Nothing else on a page is as bad, and it is said first.
+"""
+
+from collections.abc import Sequence
+
+from mole.attacks.tools.attack import Reader
+from mole.audit.bounded import Bounded
+from mole.audit.certified import Certified
+from mole.audit.report import AttackReport, Level, Status, Verdict
+from mole.audit.verdicts import PICKED_OUT
+from mole.exchange.protection_words import counted_bits
+from mole.foreign_text import shown
+
+IMPLEMENTATION = "so the implementation is broken"
+DO_NOT = (
+    "Do not hand this delivery over, and destroy it where it lies. Tell whoever maintains this software: "
+    "what left is not what the certificate speaks of."
+)
+FEWER = "If that is too much, deliver with fewer bits."
+TOO_WEAK = "The certificate allows that: deliver with fewer bits, and treat this delivery like the images."
+NO_BETTER = "no better than the mean image"
+
+
+def status_of_figures(figures: Sequence[Bounded], *, is_rebuilt: bool = False) -> Status:
+    """What came of an attack with these figures.
+
+    Args:
+        figures: what was measured.
+        is_rebuilt: whether images were rebuilt, by the limits that hold for any other delivery.
+    """
+    if not figures:
+        return Status.NOT_COMPARED
+    if is_rebuilt or any(one.exceeds for one in figures) or _is_picked_out(figures):
+        return Status.SUCCEEDED
+    return Status.PARTLY if any(one.is_better_than_chance for one in figures) else Status.FAILED
+
+
+def _is_picked_out(figures: Sequence[Bounded]) -> bool:
+    """Whether nearly all images are picked out of the most candidates, which hides none of them."""
+    picked = [one for one in figures if one.name.startswith("Picked out of")]
+    return bool(picked) and picked[-1].measured.value >= PICKED_OUT
+
+
+def protected_verdicts(
+    attacks: Sequence[AttackReport], certificates: Sequence[Certified]
+) -> tuple[Verdict, ...]:
+    """A verdict on each attacker: one for each question that can be asked of a row.
+
+    Args:
+        attacks: what came of them.
+        certificates: the bound of each split, and whether its noise is there.
+    """
+    missing = [f"split {shown(one.split)}: {one.noise}" for one in certificates if not one.is_noisy]
+    return tuple(_verdict(reader, attacks, next(iter(missing), None)) for reader in Reader)
+
+
+def _verdict(reader: Reader, attacks: Sequence[AttackReport], noise: str | None) -> Verdict:
+    own = [one for one in attacks if one.attack.attacker == reader]
+    figures = [figure for one in own for figure in one.figures]
+    if beyond := [one for one in figures if one.exceeds]:
+        sentence = f"does better than the certificate allows, {IMPLEMENTATION}: {beyond[-1]}"
+        return Verdict(reader, Level.BROKEN, sentence, DO_NOT)
+    if noise is not None:
+        sentence = f"is held back by nothing: the noise is not there ({noise}), {IMPLEMENTATION}"
+        return Verdict(reader, Level.BROKEN, sentence, DO_NOT)
+    if not figures:
+        why = own[0].words.rstrip(".") if own else "no attack was asked for"
+        return Verdict(reader, Level.UNKNOWN, f"was not tested: {why[:1].lower()}{why[1:]}", "")
+    level = max((one.status.level for one in own), key=lambda level: level.rank)
+    told = _told(reader, figures)
+    if level == Level.BROKEN:
+        return Verdict(reader, level, f"gets what the certificate allows, which is much: {told}", TOO_WEAK)
+    if level == Level.LEAKS:
+        words = f"does better than chance, and no better than the certificate allows: {told}"
+        return Verdict(reader, level, words, FEWER)
+    return Verdict(reader, level, f"does no better than chance: {told}", "")
+
+
+def _told(reader: Reader, figures: Sequence[Bounded]) -> str:
+    """The figure that says most: of those that beat chance the last, or else the last of all."""
+    if reader == Reader.REBUILDER:
+        fidelity = figures[0]
+        gained = fidelity.measured.value - fidelity.chance
+        by = f"{gained:.1f} dB better than the mean image" if fidelity.is_better_than_chance else NO_BETTER
+        return "; ".join([f"what it rebuilds is {by} ({fidelity.value})", *map(str, figures[1:])])
+    if reader == Reader.ASKER:
+        return "; ".join(str(one) for one in figures if one.unit == "area")
+    better = [one for one in figures if one.is_better_than_chance] or list(figures)
+    return str(better[-1] if reader == Reader.FINDER else max(better, key=lambda one: one.measured.value))
+
+
+def protected_headline(verdicts: Sequence[Verdict], certificates: Sequence[Certified]) -> str:
+    """All verdicts in a sentence or two, the certificate first unless it does not hold."""
+    levels = [verdict.level for verdict in verdicts]
+    if any(IMPLEMENTATION in verdict.sentence for verdict in verdicts):
+        return (
+            "Do not hand this delivery over: attacks get more out of it than its certificate allows, "
+            f"{IMPLEMENTATION}."
+        )
+    bits = counted_bits(max(one.bits for one in certificates))
+    each = f"Each row tells {bits} about its image at most, whoever reads it"
+    if Level.BROKEN in levels:
+        return f"{each}, and that is too much to hide images: treat this delivery like them."
+    untested = [verdict.attacker.label for verdict in verdicts if verdict.level == Level.UNKNOWN]
+    if len(untested) == len(verdicts):
+        return f"{each}. No attack was tried."
+    left = f" Not tested: {', '.join(untested)}." if untested else ""
+    return f"{each}, and no attack we tried did better than that allows.{left}"
