@@ -16,7 +16,11 @@ from safetensors.torch import save_file
 import mole
 from command import call, files_in, right
 from deliveries import make_key, make_layer, write_npz
+from fronts import FEATURES, write_front
 from light_passphrases import save_lightly
+from mole.protection.front_file import read_front
+from mole.protection.head import Head
+from mole.protection.head_file import HomeHead, write_head
 
 IDENTITY = pyrage.x25519.Identity.generate()
 NETWORK = """
@@ -86,6 +90,10 @@ def make_place(folder: Path) -> Path:
     shard = folder / "damaged" / "data" / "test-00000-of-00001.parquet"
     shard.write_bytes(shard.read_bytes()[:-100])
     right("train", "delivery", *SMALL, "--epochs", 1, cwd=folder)
+    write_front(folder / "front.onnx")
+    write_front(folder / "other-front.onnx", seed=1)
+    head = Head(np.ones((2, FEATURES)), np.zeros(2))
+    write_head(folder / "head.onnx", HomeHead(head, read_front(folder / "front.onnx").digest, 1.0))
     return folder
 
 
