@@ -34,7 +34,7 @@ def test_every_front_is_measured_with_and_without_noise(place):
     result = json.loads((place / "frontier.json").read_text())
     (images,) = result["sets"]
     ways = {way["way"]: way for way in images["ways"]}
-    assert list(ways) == ["pixels", "first layer", "small network", "own.onnx"]
+    assert list(ways) == ["pixels", "small network", "own.onnx"]
     for way in ways.values():
         plain, noisy = way["rows"]
         assert (plain["bits"], noisy["bits"]) == (None, 1.0)
@@ -68,7 +68,7 @@ def test_a_second_run_uses_what_was_kept(place):
     ("options", "words"),
     [
         (["--images", "a.npz"], "--images and --public go together"),
-        (["--images", "a.npz", "--public", "b.npz"], "a.npz cannot be read"),
+        (["--images", "a.npz", "--public", "b.npz"], "a.npz is not there"),
         (["--front", "missing.onnx"], "missing.onnx cannot be read"),
         (["--draws", "0"], "draws"),
     ],
@@ -78,6 +78,14 @@ def test_a_wrong_call_gets_one_sentence_and_writes_nothing(tmp_path, options, wo
     assert done.returncode in (1, 2)
     assert words in done.stderr
     assert len(done.stderr.splitlines()) == 1
+    assert files_in(tmp_path) == set()
+
+
+def test_what_is_not_installed_is_told_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr("mole.experiments.compared_fronts.EfficientNet", None)
+    done = call("experiment", "frontier", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "pip install '.[experiments]'" in done.stderr
     assert files_in(tmp_path) == set()
 
 

@@ -64,8 +64,7 @@ def experiment(
     if (images is None) != (public is None):
         raise CallError("--images and --public go together: give both, or neither for the bundled images")
     drawing = out.with_suffix(".svg")
-    for path in (*(images or []), public, front):
-        check_input(path)
+    check_input(front)
     for path in (out, drawing):
         check_output(path, force=force)
     if images is None or public is None:

