@@ -3,13 +3,16 @@
 import json
 
 import numpy as np
+import onnx
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 import mole
 from command import call, files_in, right
-from fronts import feature_key
+from fronts import feature_key, front_model
 from heads import SHARES, turning_layer, write_classes, write_telling_front
+from mole.protection.front_file import read_front
 from mole.protection.head import Head
 from mole.protection.head_file import HomeHead, read_head, write_head
 from mole.torch import front
@@ -183,7 +186,16 @@ def network(place, tmp_path):
     return tmp_path
 
 
-def test_a_front_is_made_and_is_one(network):
+def quickly(module, input_shape, path, *, normalisation):
+    """Another front of the same shapes: PyTorch takes ten seconds, and is tested elsewhere."""
+    features = module(torch.zeros(2, *input_shape)).shape[1]
+    weight = np.ones((np.prod(input_shape), features), np.float32)
+    onnx.save(front_model(weight, shape=input_shape, normalisation=normalisation), path)
+    return read_front(path)
+
+
+def test_a_front_is_made_and_is_one(network, monkeypatch):
+    monkeypatch.setattr(front, "save_front", quickly)
     told = right(*MAKE, "--network", "net:features", "--dim", "8", "--images", "50", cwd=network)
     assert (told["features"], told["public images"]) == ([8], 50)
     shown = right("info", "front.onnx", cwd=network)
