@@ -211,7 +211,7 @@ def test_the_split_whose_rows_tell_most_is_attacked_and_views_are_counted(place,
     with pytest.warns(MoleWarning, match="leaves as 2 views"):
         two = made(place, tmp_path / "two", data=tmp_path / "split.npz", bits=bits, views=2)
     found = attacked(place, two, truth=tmp_path / "split.npz", public=None)
-    assert "200 of split 'train' were attacked" in found.subject["rows"]
+    assert "attacked: 200 of split 'train'" in found.subject["rows"]
     assert {one.split: round(one.bits, 6) for one in found.certificates} == bits
     assert any("each image has 2 rows" in sentence for sentence in found.unsaid)
     one, both = (figures(found)[f"{name} (AUC)"] for name in ("Row known", "Among all rows"))

@@ -88,4 +88,10 @@ def test_the_wheel_brings_the_command(empty_python, tmp_path):
 def test_the_wheel_brings_the_audits_page(empty_python, tmp_path):
     program = "from importlib.resources import files; print(*files('mole').joinpath('audit').iterdir())"
     names = [Path(path).name for path in run(empty_python, "-I", "-c", program, cwd=tmp_path).split()]
-    assert {"page.html.j2", "page.css", "summary.html.j2"} <= set(names)
+    assert {
+        "page.html.j2",
+        "pieces.html.j2",
+        "protected_page.html.j2",
+        "page.css",
+        "summary.html.j2",
+    } <= set(names)

@@ -35,6 +35,22 @@ def test_bits_are_those_of_equal_channels_and_below_the_limit(certificate):
     assert certificate.bits <= certificate.most_bits * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e-200, 1e200, math.inf, math.nan])
+@pytest.mark.parametrize("name", ["clip", "sigma"])
+def test_what_no_formula_can_work_with_is_refused(name, value):
+    """A manifest may hold any number; none of them may end in an overflow."""
+    with pytest.raises(ParameterError, match=f"{name} is a number from 1e-60 to 1e"):
+        Certificate(**{"features": 4, "clip": 1.0, "sigma": 1.0} | {name: value})
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(("clip", "sigma"), [(1e-60, 1e60), (1e60, 1e-60), (1.0, 1e-60)])
+def test_the_extremes_that_are_left_end_in_numbers(clip, sigma):
+    one = Certificate(features=4, clip=clip, sigma=sigma)
+    told = (one.bits, one.mu, one.epsilon(1e-5), one.identification(1000), one.ranked(), one.detected(0.01))
+    assert all(math.isfinite(value) and value >= 0 for value in told)
+
+
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
 def test_two_images_as_far_apart_as_can_be_are_told_apart_as_often_as_the_bounds_say(sigma):
     """Antipodes at the clip meet both bounds; nothing that lies nearer exceeds them."""

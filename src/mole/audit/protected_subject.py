@@ -14,6 +14,7 @@ from mole.audit.seen_through_front import FrontOfDelivery, Seen
 from mole.errors import MoleError
 from mole.exchange.delivery import Delivery
 from mole.exchange.noise_check import DEVIATIONS, ROUNDING, NoiseCheck
+from mole.foreign_text import shown
 from mole.protection.certificate import Certificate
 from mole.protection.channel import grid_step
 from mole.provider.image_views import with_views
@@ -140,7 +141,7 @@ def protected_subject(
         spread=float(np.sqrt(np.square(noise).mean())),
     )  # fmt: skip
     facts = {
-        "rows": f"{delivery.manifest.rows:,}, of which {len(rows):,} of split '{split}' were attacked",
+        "rows": f"{delivery.manifest.rows:,}; attacked: {len(rows):,} of split '{shown(split)}'",
         "images that were put through the front again": len(seen.features),
         "public images": 0 if others is None else len(others.features),
     }

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from mole.errors import MissingExtraError, ParameterError
 
+SMALLEST, LARGEST = 1e-60, 1e60  # of clip and noise: beyond, squares overflow
 NORMS = 65  # lengths from 0 to C at which the identification bound is taken
 THRESHOLDS = 400  # from which the best is chosen
 
@@ -50,8 +51,8 @@ class Certificate:
             raise ParameterError(f"a protected row has at least one number, not {self.features}")
         for name in ("clip", "sigma"):
             value = getattr(self, name)
-            if not 0 < value < math.inf:
-                raise ParameterError(f"{name} is a positive number, not {value}")
+            if not SMALLEST <= value <= LARGEST:
+                raise ParameterError(f"{name} is a number from {SMALLEST:g} to {LARGEST:g}, not {value}")
 
     @classmethod
     def for_bits(cls, bits: float, *, features: int, clip: float = 1.0) -> "Certificate":
