@@ -38,15 +38,20 @@ settings.load_profile("mole")
 # the end while the others have nothing to do.
 LONGEST = (
     "tests/documents/test_transcript",
-    "tests/documents/test_wheel",
-    "tests/documents/test_notebook",
     "tests/provider/test_ray",
     "tests/cli/test_interrupt",
-    "tests/documents/test_fuzz",
-    "tests/provider/test_race",
-    "tests/provider/test_kill",
     "tests/demo/",
     "tests/audit/test_audit",
+    "tests/audit/test_page",
+    "tests/attacks/test_learned_inversion",
+    "tests/audit/test_tiles_audit",
+    "tests/documents/test_reference",
+    "tests/documents/test_notebook",
+    "tests/documents/test_wheel",
+    "tests/documents/test_walk",
+    "tests/provider/test_kill",
+    "tests/documents/test_fuzz",
+    "tests/provider/test_race",
 )
 
 

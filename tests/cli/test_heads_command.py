@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import onnx
 import pyarrow.parquet as pq
 import pytest
 
@@ -196,10 +195,8 @@ def test_a_front_is_made_and_is_one(network):
 def test_a_classifier_gives_its_features_without_its_last_layer(network):
     said = wrong(*MAKE, "--network", "net:classifier", "--dim", "8", cwd=network)
     assert "8 features cannot be made from 3" in said
-    told = right(*MAKE, "--network", "net:classifier", "--dim", "8", "--without-last", cwd=network)
-    assert told["features"] == [8]
-    weights = {tuple(one.dims) for one in onnx.load(network / "front.onnx").graph.initializer}
-    assert not any(3 in one and 20 in one for one in weights)  # the last layer is gone
+    said = wrong(*MAKE, "--network", "net:classifier", "--dim", "30", "--without-last", cwd=network)
+    assert "30 features cannot be made from 20" in said  # those before the last layer
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,25 @@ def test_a_hostile_head_is_refused(place, tmp_path, name):
         home_head(path, turning_layer(), feature_key())
 
 
+def test_a_damaged_head_is_read_or_refused(place, tmp_path):
+    """Bits flipped at random, and ends cut off: never anything but a head or a sentence."""
+    rng, whole = np.random.default_rng(0), (place / "head.onnx").read_bytes()
+    refused = 0
+    for case in range(300):
+        content = bytearray(whole)
+        for at in rng.integers(0, len(content), 1 + case % 3):
+            content[at] ^= 1 << int(rng.integers(8))
+        cut = content if case % 5 else content[: int(rng.integers(len(content)))]
+        (tmp_path / "head.onnx").write_bytes(cut)
+        try:
+            home = read_head(tmp_path / "head.onnx")
+        except FileError:
+            refused += 1
+        else:
+            assert np.isfinite(home.head.weight).all()
+    assert refused > 100
+
+
 def test_what_is_no_head_is_refused(place, tmp_path):
     with pytest.raises(FileError, match="not a head"):
         read_head(place / "front.onnx")

@@ -61,7 +61,7 @@ def server(answer: bytes):
 
 def test_something_else_that_listens_is_no_ray(monkeypatch):
     pytest.importorskip("ray")
-    monkeypatch.setattr(ray_engine, "ANSWERS_WITHIN", 8)  # seconds
+    monkeypatch.setattr(ray_engine, "ANSWERS_WITHIN", 5)  # seconds
     with (
         server(b"HTTP/1.1 400 Bad Request\r\n\r\n") as dashboard,
         pytest.raises(DeliveryError, match=r"what is at .* did not answer as Ray"),

@@ -8,7 +8,7 @@ from torch import nn
 from mole.errors import ParameterError
 from mole.protection.front_runner import FrontRunner
 from mole.scheme.normalisation import Normalisation
-from mole.torch.front import Projection, make_front, pooled, pooled_features, save_front
+from mole.torch.front import Projection, make_front, pooled, pooled_features, save_front, without_last
 from networks import resnet, vit
 
 SHAPE = (3, 32, 32)
@@ -40,6 +40,21 @@ def test_what_the_provider_runs_is_what_torch_computes(tmp_path, images, name):
         found = run(images)  # more than were exported with: any batch is taken
     assert np.allclose(found, expected, atol=1e-4)
     assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-5)
+
+
+def test_a_classifier_without_its_last_layer_gives_what_went_into_it(images):
+    torch.manual_seed(0)
+    last = nn.Linear(16, 3)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(3072, 16), nn.ReLU(), nn.ModuleDict({"fc": last})["fc"])
+    before = network[:3](torch.from_numpy(images))
+    assert torch.equal(without_last(network, SHAPE)(torch.from_numpy(images)), before)
+    hugging = without_last(resnet(), SHAPE)
+    with torch.no_grad():
+        assert pooled(hugging(torch.from_numpy(images))).shape[1] > 10
+    with pytest.raises(ParameterError, match="does not end with a Linear layer"):
+        without_last(nn.Sequential(nn.Flatten(), nn.Linear(3072, 4), nn.Softmax(1)), SHAPE)
+    with pytest.raises(ParameterError, match="does not run on images of 3x32x32"):
+        without_last(nn.Linear(5, 4), SHAPE)
 
 
 def test_maps_are_a_front_too(tmp_path, images):

@@ -47,10 +47,12 @@ def render(report: Report, plots: Sequence[Plot] = ()) -> str:
     """
     has_pictures = any(attack.pictures for attack in report.attacks) or any(plot.pictures for plot in plots)
     name = "protected_page.html.j2" if report.certificates else "page.html.j2"
+    alone = report.is_certificate_alone
     template = templates().get_template(name)
     return template.render(
         report=report,
-        groups=groups(report),
+        groups=[] if alone else groups(report),
+        alone=alone,
         plots=plots,
         particulars=particulars_of(report),
         sealing=_sealing(report),

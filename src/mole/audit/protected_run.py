@@ -136,11 +136,10 @@ def _measured(certified: Certified, subject: ProtectedSubject, split: str) -> Ce
     if certified.split != split:
         return certified
     truth = subject.truth
-    is_noisy = certified.is_noisy and truth.noise is None
     words = f"measured {truth.spread:.3g} in each number, where it has to be {certified.sigma:.3g}"
-    return replace(
-        certified, noise=words if is_noisy else truth.noise or certified.noise, is_noisy=is_noisy
-    )
+    if truth.noise is not None:
+        return replace(certified, noise=f"{words}; less their features, {truth.noise}", is_noisy=False)
+    return replace(certified, noise=words) if certified.is_noisy else certified
 
 
 def _doubts(delivery: Delivery, given: Given) -> Iterator[str]:

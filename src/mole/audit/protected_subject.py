@@ -115,7 +115,7 @@ def protected_subject(
     protection, split = delivery.manifest.protection, attacked_split(delivery)
     assert protection is not None  # noqa: S101  (only protected deliveries come here)
     certificate = protection.certificates[split]
-    most = max(MOST_SEEN, min(MOST_ROWS, MOST_BYTES // (8 * certificate.features)))
+    most = max(1, min(MOST_ROWS, MOST_BYTES // (8 * certificate.features)))
     rows, ids = undone(delivery, key, split, most)
     seen = _delivered(delivery, key, front, source, ids[:MOST_SEEN])
     if seen is None:

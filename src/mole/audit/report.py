@@ -248,6 +248,12 @@ class Report:
             )
         )
 
+    @property
+    def is_certificate_alone(self) -> bool:
+        """Whether a certificate is all that it has, because what attacks need was not given."""
+        is_untested = all(verdict.level == Level.UNKNOWN for verdict in self.verdicts)
+        return bool(self.certificates and self.remarks) and is_untested
+
     def save(
         self,
         folder: str | os.PathLike[str],

@@ -222,8 +222,8 @@ def audit(
 
 def _lines(report: "Report") -> list[str]:
     """What was found of each attacker; of a certificate that nothing was tried on, what it takes to try."""
-    if report.certificates and all(verdict.level.value == "not tested" for verdict in report.verdicts):
-        return [*report.promises, *(report.remarks or report.warnings)]
+    if report.is_certificate_alone:
+        return [*report.promises, *report.remarks]
     return [f"{verdict.who}: {verdict.sentence}." for verdict in report.in_order]
 
 

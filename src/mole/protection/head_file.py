@@ -6,6 +6,7 @@ delivery were.
 """
 
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -142,15 +143,10 @@ def _fields(home: HomeHead) -> dict[str, Any]:
 def _parsed(fields: Fields, model: Any) -> HomeHead:
     if [node.op_type for node in model.graph.node] != OPERATORS:
         raise FormatError("it does more than a linear classifier")
-    numpy_helper = onnx_package("head").numpy_helper
-    try:
-        arrays = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}
-    except (ValueError, TypeError):
-        raise FormatError("its numbers cannot be read") from None
+    arrays = {one.name: _numbers(one) for one in model.graph.initializer}
     if set(arrays) != {"weight", "intercept"}:
         raise FormatError("it has other numbers than a weight and an intercept")
-    weight, intercept = (np.asarray(arrays[name], np.float64) for name in ("weight", "intercept"))
-    head = checked_head(weight, intercept)
+    head = checked_head(arrays["weight"], arrays["intercept"])
     names = fields.texts("class_names") if "class_names" in fields.names() else None
     if names is not None and len(names) != head.classes:
         raise FormatError(f"it has {len(names)} names of {head.classes} classes")
@@ -162,6 +158,14 @@ def _parsed(fields: Fields, model: Any) -> HomeHead:
         fields.optional("mode", fields.text), fields.optional("resize", fields.text),
         fields.number("threshold"),
     )  # fmt: skip
+
+
+def _numbers(tensor: Any) -> Array:
+    """The numbers of a tensor as `write_head` stores them: 32-bit floats, in one piece."""
+    sides, content = tuple(tensor.dims), tensor.raw_data
+    if tensor.data_type != 1 or min(sides, default=0) < 1 or len(content) != 4 * math.prod(sides):
+        raise FormatError("its numbers are not stored as 32-bit floats")
+    return np.frombuffer(content, "<f4").reshape(sides)
 
 
 def checked_head(weight: Array, intercept: Array) -> Head:

@@ -37,15 +37,16 @@ class LinearOnNoise:
 
         Where there are fewer images than numbers in a row, the same is worked out in their number.
         """
-        wanted = targets.reshape(len(targets), -1).astype(np.float64)
-        middle, target = features.mean(axis=0, dtype=np.float64), wanted.mean(axis=0)
+        wanted = targets.reshape(len(targets), -1)
+        middle, target = (some.mean(axis=0, dtype=np.float64) for some in (features, wanted))
         centred, count = features.astype(np.float64) - middle, len(features)
         if count < features.shape[1]:
             alike = centred @ centred.T / count + sigma**2 * np.eye(count)
             weights = centred.T @ np.linalg.solve(alike, wanted - target) / count
         else:
             moments = centred.T @ centred / count + sigma**2 * np.eye(features.shape[1])
-            weights = np.linalg.solve(moments, centred.T @ (wanted - target) / count)
+            together = centred.astype(wanted.dtype).T @ wanted  # centred features need no centred targets
+            weights = np.linalg.solve(moments, together / count)
         return cls(middle, target, weights)
 
     def __call__(self, rows: Array) -> Array:
