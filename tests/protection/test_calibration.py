@@ -58,6 +58,13 @@ def test_one_class_decides_nothing(rng):
 
 
 def test_the_threshold_is_the_best_there_is(rng):
-    chances, labels = rng.random(200), rng.integers(0, 2, 200)
+    labels = rng.integers(0, 2, 400)
+    chances = (0.2 * labels + 0.1 * rng.normal(size=400) + 0.1).clip(0, 1)
     found = ((chances >= best_threshold(chances, labels)) == labels).mean()
     assert found == max(((chances >= one) == labels).mean() for one in np.linspace(0, 1, 5_001))
+    assert found > 0.8 > ((chances >= 0.5) == labels).mean()
+
+
+def test_the_threshold_does_not_follow_chance(rng):
+    moved = [best_threshold(rng.random(200), rng.integers(0, 2, 200)) != 0.5 for _ in range(100)]
+    assert np.mean(moved) < 0.2

@@ -11,7 +11,7 @@ import mole
 from deliveries import SHAPE, make_layer
 from fronts import feature_key, feature_layer, write_front
 from heads import protected, turning_layer, write_classes, write_telling_front
-from mole.errors import DeliveryError, FileError, ParameterError
+from mole.errors import DeliveryError, FileError, MoleWarning, ParameterError
 from mole.exchange.head_checkpoint import read_trained_head
 from mole.protection.channel import clip
 from mole.protection.front_runner import FrontRunner
@@ -201,6 +201,22 @@ def test_a_head_needs_a_protected_delivery_and_its_own_first_layer(place, tmp_pa
     with pytest.raises(DeliveryError, match="no labels"):
         mole.torch.fit_head_on(mute, out=out)
     assert not out.exists()
+
+
+def test_labels_follow_the_names_of_classes(place):
+    """Images whose classes come in another order, or are others, or some of them are missing."""
+    at_home = AtHome.open(place / "front.onnx", place / "head.onnx")
+    named = replace(at_home, home=replace(at_home.home, class_names=("ill", "well")))
+    source = mole.open_source(place / "data.npz")
+    plain, turned = (
+        one.look(replace(source, classes=names))
+        for one, names in ((at_home, None), (named, ("well", "ill")))
+    )
+    assert (turned.labels == 1 - plain.labels).all()
+    assert turned.class_names == ("ill", "well")
+    for one, names in ((named, ("cat", "dog")), (at_home, ("ill", "well", "unknown"))):
+        with pytest.warns(MoleWarning, match="labels are left out"):
+            assert one.look(replace(source, classes=names)).labels is None
 
 
 def test_predictions_can_be_written_and_read(place, tmp_path):

@@ -18,6 +18,8 @@ Labels = npt.NDArray[np.int64]
 STEPS = 50
 RIDGE = 1e-2  # draws to t = 1 and b = 0 as a hundredth of a row would, so that an end is always found
 COLDEST = 1e-3
+EVEN = 0.5  # the threshold of two classes unless another one is better
+BY_CHANCE = 2.0  # standard deviations
 MOST_INTERCEPTS = 256  # of more classes only the temperature is fitted
 
 
@@ -27,7 +29,7 @@ class Calibration:
 
     factor: float
     intercepts: Floats
-    threshold: float = 0.5
+    threshold: float = EVEN
 
     def probabilities(self, scores: Floats) -> Floats:
         """Calibrated probabilities of scores, (n, classes)."""
@@ -120,14 +122,20 @@ def _step_length(found: Floats, step: Floats, scores: Floats, labels: Labels, fr
 def best_threshold(chances: Floats, labels: Labels) -> float:
     """The probability of the second of two classes from which it is the answer most often rightly.
 
-    >>> best_threshold(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0, 0, 1, 1]))
+    >>> best_threshold(np.array([0.1, 0.2, 0.3, 0.4] * 10), np.array([0, 0, 1, 1] * 10))
     0.25
+    >>> best_threshold(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0, 0, 1, 1]))  # that could be chance
+    0.5
 
-    Of several that are as good, the one nearest to a half.
+    It is a half unless another one gains more answers than chance does, where so many change. Of several
+    that are as good, the one nearest to a half.
     """
     values = np.unique(chances)
-    tried = np.array([0.5, *(values[1:] + values[:-1]) / 2])
+    tried = np.array([EVEN, *(values[1:] + values[:-1]) / 2])
     zeros, ones = (np.sort(chances[labels == one]) for one in (0, 1))
-    right = np.searchsorted(zeros, tried) + len(ones) - np.searchsorted(ones, tried)
-    best = tried[right == right.max()]
-    return float(best[np.argmin(np.abs(best - 0.5))])
+    below = [np.searchsorted(part, tried) for part in (zeros, ones)]
+    right = below[0] + len(ones) - below[1]
+    changed = np.abs(below[0] + below[1] - below[0][0] - below[1][0])
+    gained = right - right[0]
+    best = tried[(right == right.max()) & (gained > BY_CHANCE * np.sqrt(changed))]
+    return float(best[np.argmin(np.abs(best - EVEN))]) if len(best) else EVEN

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from mole.errors import FileError
 from mole.foreign_text import shown
 from mole.limits import MAX_CLASSES
+from mole.protection.calibration import EVEN
 from mole.protection.front_file import MAX_FEATURES_OF_A_FRONT, Front
 from mole.protection.head import Head
 from mole.protection.onnx_file import facts_in, onnx_package, read_model
@@ -27,7 +28,6 @@ from mole.storage.typed_json import Fields, FormatError
 FORMAT, VERSION = "mole-head", 1
 MAX_HEAD_BYTES = 1 << 28  # two thousand features of 30,000 classes
 OPERATORS = ["Gemm", "Softmax"]
-EVEN = 0.5  # the threshold of two classes unless somebody chose another
 
 
 @dataclass(frozen=True, eq=False)

@@ -170,15 +170,16 @@ def _class_numbers(source: Source, home: HomeHead) -> dict[int, int] | None:
     Warns:
         MoleWarning: if the classes are others.
     """
-    if source.classes is None or home.class_names is None:
+    ours, theirs = source.classes, home.class_names
+    if ours is None or (theirs is None and len(ours) == home.head.classes):
         return {number: number for number in range(home.head.classes)}
-    known = {name: number for number, name in enumerate(home.class_names)}
-    if not set(source.classes) <= set(known):
+    known = {name: number for number, name in enumerate(theirs or ())}
+    if not set(ours) <= set(known):
+        apart = f"{home.head.classes} classes without names" if theirs is None else listed(theirs)
         warnings.warn(
-            f"labels are left out: the head tells {listed(home.class_names)} apart, and the images are of "
-            f"{listed(source.classes)}",
+            f"labels are left out: the head tells {apart} apart, and the images are of {listed(ours)}",
             MoleWarning,
             stacklevel=2,
         )
         return None
-    return {number: known[name] for number, name in enumerate(source.classes)}
+    return {number: known[name] for number, name in enumerate(ours)}
