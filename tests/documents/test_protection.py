@@ -54,11 +54,6 @@ def test_there_are_commands():
     assert {"front", "deliver", "train", "export-head", "calibrate", "predict", "audit"} <= names
 
 
-def row(images: str, bits: float | None, way: int = -1) -> dict:
-    (found,) = [one for one in SETS[images]["ways"][way]["rows"] if one["bits"] == bits]
-    return found
-
-
 def test_nobody_was_identified_more_often_than_the_certificate_says():
     for images in SETS.values():
         for way in images["ways"]:
@@ -69,9 +64,14 @@ def test_nobody_was_identified_more_often_than_the_certificate_says():
                     assert one["identified_at_most"] == pytest.approx(bound, abs=1e-3)
 
 
-def test_what_is_promised_of_a_bit_was_measured():
-    assert SETS["CIFAR-10"]["ways"][-1]["train_images"] == 50_000
-    assert row("CIFAR-10", 1.0)["identified"]["mean"] <= 0.02
+def test_it_was_measured_on_whole_data_sets_and_a_bit_rebuilds_nothing():
+    delivered = {name: images["ways"][-1]["train_images"] for name, images in SETS.items()}
+    assert delivered == {"CIFAR-10": 50_000, "PathMNIST": 9_000, "PneumoniaMNIST": 4_708}
     for images in SETS.values():
         at_one = next(one for one in images["decoder"] if one["bits"] == 1)
         assert at_one["decoder_db"] <= at_one["mean_image_db"] + 0.2
+
+
+def test_clip_and_noise_take_next_to_no_time_beside_the_front():
+    for front in protection.result("protect")["fronts"]:
+        assert front["share_of_the_front_alone"] >= 0.9

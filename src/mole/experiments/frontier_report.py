@@ -76,9 +76,10 @@ def draw(result: Row, path: Path) -> None:
     """The frontier of every set of images, side by side, as SVG."""
     with mpl.rc_context({"svg.hashsalt": "frontier", "svg.fonttype": "none", "font.size": 9}):
         sets = result["sets"]
-        drawing = Figure(figsize=(1 + 3.2 * len(sets), 3.4), layout="constrained")
+        drawing = Figure(figsize=(max(1 + 3.2 * len(sets), 6), 3.6), layout="constrained")
         for axes, images in zip(drawing.subplots(1, len(sets), squeeze=False)[0], sets, strict=True):
             _draw_set(axes, images, "accuracy" if images["classes"] == 10 else "auc")
+        drawing.legend(*drawing.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
         with new_file(path) as file:
             drawing.savefig(file, format="svg", metadata={"Date": None})
 
@@ -93,7 +94,7 @@ def _draw_set(axes: Axes, images: Row, measure: str) -> None:
     numbers = [row["bits"] for row in ways[0]["rows"]]
     axes.set(
         title=f"{images['images']}, {ways[-1]['train_images']:,} images",
-        xlabel="bits that a row tells about its image, at most",
+        xlabel="bits about each image, at most",
         ylabel="AUC" if measure == "auc" else "test accuracy, %",
         xscale="log",
     )
@@ -103,7 +104,6 @@ def _draw_set(axes: Axes, images: Row, measure: str) -> None:
     )
     axes.minorticks_off()
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize=8)
 
 
 def _points(way: Row, measure: str) -> Iterator[tuple[float, float, float, float]]:
