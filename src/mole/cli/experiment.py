@@ -71,7 +71,7 @@ def experiment(
         sources = image_sets.bundled_sources()
         sets, others = [image_sets.ImageSet.of(sources["private"], "Fashion-MNIST")], sources["public"]
     else:
-        sets = [image_sets.ImageSet.of(image_sets.opened(path), path.stem) for path in images]
+        sets = [image_sets.ImageSet.of(image_sets.opened(path), path.stem, str(path)) for path in images]
         others = image_sets.opened(public)
     effort = frontier.QUICK if quick else frontier.Effort(draws=draws)
     if quick:

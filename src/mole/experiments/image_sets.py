@@ -72,15 +72,17 @@ class ImageSet:
     validation: Part | None
 
     @classmethod
-    def of(cls, source: Source, name: str) -> "ImageSet":
-        """The images of a source.
+    def of(cls, source: Source, name: str, address: str | None = None) -> "ImageSet":
+        """The images of a source; errors call it by its address, if that is given.
 
         Raises:
             ParameterError: if it has no labels, or no second split to score on.
         """
         tests = [split for split in TESTS if split in source.splits]
         if "train" not in source.splits or not tests:
-            raise ParameterError(f"{name} has no splits 'train' and 'test': an experiment needs both")
+            raise ParameterError(
+                f"{address or name} has no splits 'train' and 'test': an experiment needs both"
+            )
         parts = {split: all_of(source, split) for split in ("train", *tests)}
         classes = 1 + max(int(part.labels.max()) for part in parts.values())
         validation = parts["val"] if tests == ["test", "val"] else None
