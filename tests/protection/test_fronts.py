@@ -43,6 +43,47 @@ def test_a_front_says_what_it_takes_and_gives_it(path, weight, rng):
             run(images[:, :, 1:])
 
 
+def test_no_row_depends_on_any_other_image(tmp_path, weight, rng):
+    """A front that gives the first image of a batch to all rows: images are run alone, so it has no other."""
+    nodes = [
+        helper.make_node("Flatten", ["images"], ["rows"]),
+        helper.make_node("MatMul", ["rows", "weight"], ["made"]),
+        helper.make_node("Gather", ["made", "first"], ["of_the_first"], axis=0),
+        helper.make_node("Mul", ["made", "nothing"], ["zeros"]),
+        helper.make_node("Add", ["zeros", "of_the_first"], ["features"]),
+    ]
+    model = front_model(weight, nodes)
+    model.graph.initializer.append(numpy_helper.from_array(np.array([0], np.int64), "first"))
+    model.graph.initializer.append(numpy_helper.from_array(np.array(0, np.float32), "nothing"))
+    onnx.save(model, tmp_path / "front.onnx")
+    images = rng.normal(size=(7, *SHAPE)).astype(np.float32)
+    with FrontRunner(read_front(tmp_path / "front.onnx"), threads=1) as run:
+        assert np.allclose(run(images), images.reshape(7, -1) @ weight, atol=1e-5)
+
+
+def test_rows_cannot_be_handed_to_another_image(tmp_path, weight):
+    """Two rows for one image and none for the next are as many as were asked for, and are refused."""
+    nodes = [
+        helper.make_node("Flatten", ["images"], ["rows"]),
+        helper.make_node("MatMul", ["rows", "weight"], ["made"]),
+        helper.make_node("Concat", ["made", "made"], ["twice"], axis=0),
+        helper.make_node("ReduceMax", ["rows"], ["largest"], keepdims=0),
+        helper.make_node("Greater", ["largest", "nothing"], ["is_first"]),
+        helper.make_node("Expand", ["is_first", "two"], ["chosen"]),
+        helper.make_node("Compress", ["twice", "chosen"], ["features"], axis=0),
+    ]
+    model = front_model(weight, nodes)
+    model.graph.initializer.append(numpy_helper.from_array(np.array(0, np.float32), "nothing"))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([2], np.int64), "two"))
+    onnx.save(model, tmp_path / "front.onnx")
+    images = np.stack([np.ones(SHAPE), -np.ones(SHAPE)]).astype(np.float32)
+    with (
+        FrontRunner(read_front(tmp_path / "front.onnx"), threads=1) as run,
+        pytest.raises(FileError, match="could not be run"),
+    ):
+        run(images)
+
+
 def with_function(weight) -> onnx.ModelProto:
     function = helper.make_function(
         "own", "Twice", ["x"], ["y"], [helper.make_node("Add", ["x", "x"], ["y"])],
