@@ -106,11 +106,31 @@ def with_outside_weights(weight) -> onnx.ModelProto:
     return model
 
 
+def with_sparse_weights(weight) -> onnx.ModelProto:
+    model = front_model(weight)
+    constant = model.graph.node.add(op_type="Constant", output=["unused"]).attribute.add(name="sparse_value")
+    constant.type = onnx.AttributeProto.SPARSE_TENSOR
+    constant.sparse_tensor.values.data_location = TensorProto.EXTERNAL
+    constant.sparse_tensor.values.external_data.add(key="location", value="/etc/passwd")
+    return model
+
+
+def with_dropout(weight) -> onnx.ModelProto:
+    nodes = [
+        helper.make_node("Flatten", ["images"], ["rows"]),
+        helper.make_node("Dropout", ["rows", "", "is_training"], ["features"]),
+    ]
+    return front_model(weight, nodes)
+
+
 HOSTILE = {
     "functions": (with_function, "functions of its own"),
     "foreign operator": (lambda w: with_operator(w, "Shell", "com.evil"), "Shell is not one of ONNX's own"),
     "loop": (lambda w: with_operator(w, "Loop"), "Loop could run for ever"),
     "outside weights": (with_outside_weights, "lie in other files"),
+    "sparse weights": (with_sparse_weights, "sparse weights"),
+    "random operator": (lambda w: with_operator(w, "RandomNormalLike"), "RandomNormalLike is a random one"),
+    "dropout at work": (with_dropout, "Dropout is a random one"),
     "no metadata": (lambda w: front_model(w, metadata=False), "does not say what it takes"),
 }
 
@@ -120,6 +140,16 @@ def test_what_a_front_may_not_hold_is_refused(tmp_path, weight, name):
     make, words = HOSTILE[name]
     (tmp_path / "front.onnx").write_bytes(make(weight).SerializeToString())
     with pytest.raises(FileError, match=words):
+        read_front(tmp_path / "front.onnx")
+
+
+def test_a_file_in_two_forms_is_refused(tmp_path, weight):
+    """ONNX for whoever checks it, and for onnxruntime a file of its own form, with other operators."""
+    unknown_fields = b"\x78\x01\x7a\x04ORTM"
+    content = unknown_fields + front_model(weight).SerializeToString()
+    assert onnx.load_model_from_string(content).graph.node  # the first reader sees nothing wrong
+    (tmp_path / "front.onnx").write_bytes(content)
+    with pytest.raises(FileError, match="onnxruntime's own"):
         read_front(tmp_path / "front.onnx")
 
 

@@ -65,6 +65,7 @@ def main(path: str, digest: str, threads: int, most: int) -> None:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 4
+    options.add_session_config_entry("session.load_model_format", "ONNX")  # the form that was checked
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
     while (batch := read_array(sys.stdin.buffer, most)) is not None:
