@@ -1,5 +1,8 @@
 """A front is a hostile file: what it may hold, what it may do, and what it gives."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -7,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import fronts
 from mole.errors import FileError, ShapeError
+from mole.protection import front_runner
 from mole.protection.front_file import read_front
 from mole.protection.front_runner import FrontRunner
 from mole.scheme.normalisation import Normalisation
@@ -182,6 +186,29 @@ def test_a_front_that_gives_something_else_than_it_says_is_refused(tmp_path, wei
         pytest.raises(FileError, match=r"could not be run|does not give the features that it says"),
     ):
         run(np.zeros((2, *SHAPE), np.float32))
+
+
+def test_its_process_gets_no_passwords_and_no_modules_of_the_folder_where_it_is_started(
+    path, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("MOLE_TEST_PASSWORD", "secret")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "onnxruntime.py").write_text("raise SystemExit")
+    with FrontRunner(read_front(path), threads=1) as run:
+        assert run(np.zeros((2, *SHAPE), np.float32)).shape == (2, FEATURES)
+        assert b"secret" not in Path(f"/proc/{run._process.pid}/environ").read_bytes()
+
+
+def test_a_batch_is_bounded_by_what_a_front_gives_as_well(path, monkeypatch):
+    monkeypatch.setattr(front_runner, "NUMBERS_AT_ONCE", 40)
+    front = replace(read_front(path), input_shape=(1, 2, 2), features=(20,))  # few numbers in, many out
+    sizes = []
+    monkeypatch.setattr(
+        FrontRunner, "_batch", lambda self, part: sizes.append(len(part)) or np.zeros((len(part), 20))
+    )
+    with FrontRunner(front) as run:
+        run(np.zeros((5, 1, 2, 2), np.float32))
+    assert sizes == [2, 2, 1]
 
 
 def test_a_front_that_takes_too_long_is_stopped(path):
