@@ -48,7 +48,7 @@ def test_a_front_says_what_it_takes_and_gives_it(path, weight, rng):
 
 
 def test_no_row_depends_on_any_other_image(tmp_path, weight, rng):
-    """A front that gives the first image of a batch to all rows: images are run alone, so it has no other."""
+    """A front that gives the first image of a batch to all rows; run alone, an image is the first."""
     nodes = [
         helper.make_node("Flatten", ["images"], ["rows"]),
         helper.make_node("MatMul", ["rows", "weight"], ["made"]),
@@ -112,7 +112,9 @@ def with_outside_weights(weight) -> onnx.ModelProto:
 
 def with_sparse_weights(weight) -> onnx.ModelProto:
     model = front_model(weight)
-    constant = model.graph.node.add(op_type="Constant", output=["unused"]).attribute.add(name="sparse_value")
+    constant = model.graph.node.add(op_type="Constant", output=["unused"]).attribute.add(
+        name="sparse_value"
+    )
     constant.type = onnx.AttributeProto.SPARSE_TENSOR
     constant.sparse_tensor.values.data_location = TensorProto.EXTERNAL
     constant.sparse_tensor.values.external_data.add(key="location", value="/etc/passwd")
