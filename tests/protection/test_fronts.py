@@ -129,7 +129,15 @@ def with_dropout(weight) -> onnx.ModelProto:
     return front_model(weight, nodes)
 
 
+def with_many_nodes(weight) -> onnx.ModelProto:
+    """Two bytes for each: a file of a gigabyte could hold half a billion."""
+    model = front_model(weight)
+    model.graph.MergeFromString(b"\x0a\x00" * 100_001)
+    return model
+
+
 HOSTILE = {
+    "many operators": (with_many_nodes, "more than 100,000 operators"),
     "functions": (with_function, "functions of its own"),
     "foreign operator": (lambda w: with_operator(w, "Shell", "com.evil"), "Shell is not one of ONNX's own"),
     "loop": (lambda w: with_operator(w, "Loop"), "Loop could run for ever"),

@@ -10,6 +10,7 @@ import pytest
 from deliveries import write_npz
 from fronts import feature_key, feature_layer, write_front
 from mole.errors import DeliveryError, MoleWarning
+from mole.exchange.protection_words import protection_in_words
 from mole.provider import local_engine, protector
 from mole.provider.counting import Counting
 from mole.provider.deliver import deliver
@@ -115,7 +116,11 @@ def test_the_same_place_made_anew_counts_again(give, tmp_path):
 
 def test_views_of_one_image_add_up(give):
     with pytest.warns(MoleWarning, match="Their bits add up: each image tells up to 3$"):
-        assert give("one", views=3).spent == pytest.approx(3.0)
+        made = give("one", views=3)
+    assert made.spent == pytest.approx(3.0)
+    words = [*protection_in_words(made.delivery.manifest)]
+    assert words[-1] == "Each image of train has 3 rows: together these tell 3 bits at most."
+    assert words[-1] in made.delivery.store.read("README.md").decode()
 
 
 def test_work_that_goes_on_keeps_finished_shards_and_counts_once(give, tmp_path, monkeypatch):

@@ -21,6 +21,7 @@ from mole.storage.typed_json import Fields, FormatError, parse_value
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
+MAX_NODES = 100_000  # a hundred times those of a large vision transformer; they are looked at one by one
 STANDARD = {"", "ai.onnx"}
 WITHOUT_END = {"If", "Loop", "Scan", "SequenceMap"}  # operators that run others, as long as they like
 RANDOM = {
@@ -103,6 +104,8 @@ def _read(path: Path, what: str, most: int) -> bytes:
 
 def _problems(model: "ModelProto") -> Iterator[str]:
     """What such a file may not hold, in words."""
+    if len(model.graph.node) > MAX_NODES:
+        yield f"it has more than {MAX_NODES:,} operators"
     if model.functions:
         yield "it brings functions of its own"
     for node in _nodes(model.graph):
