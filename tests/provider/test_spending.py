@@ -119,7 +119,7 @@ def test_views_of_one_image_add_up(give):
         made = give("one", views=3)
     assert made.spent == pytest.approx(3.0)
     words = [*protection_in_words(made.delivery.manifest)]
-    assert words[-1] == "Each image of train has 3 rows: together these tell 3 bits at most."
+    assert words[-1] == "Each image of train has 3 rows: together they tell 3 bits at most."
     assert words[-1] in made.delivery.store.read("README.md").decode()
 
 

@@ -32,7 +32,7 @@ def protection_in_words(manifest: Manifest) -> Iterator[str]:
     for split, facts in manifest.splits.items():
         if facts.views > 1:
             bits = counted_bits(facts.views * certificates[split].bits)
-            yield f"Each image of {shown(split)} has {facts.views} rows: together these tell {bits} at most."
+            yield f"Each image of {shown(split)} has {facts.views} rows: together they tell {bits} at most."
 
 
 def protection_facts(protection: Protection | None) -> dict[str, Any]:
