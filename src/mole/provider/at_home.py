@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mole.errors import MoleWarning, ParameterError
+from mole.errors import FileError, MoleWarning, ParameterError
 from mole.foreign_text import listed, shown
 from mole.progress import Progress, no_progress
 from mole.protection.channel import clip
@@ -22,7 +22,7 @@ from mole.protection.head import softmax
 from mole.protection.head_file import HomeHead, read_head
 from mole.sources.opening import open_source
 from mole.sources.plain_samples import read_many
-from mole.sources.preparation import Mode, Preparation, Resize
+from mole.sources.preparation import MODES, RESIZES, Mode, Preparation, Resize
 from mole.sources.source import Source
 
 SAMPLES_AT_ONCE = 256
@@ -88,6 +88,9 @@ class AtHome:
             raise ParameterError(
                 f"{head} takes {home.head.weight.shape[1]} features, and {front} gives {opened.dimensions}"
             )
+        for what, asked, known in (("mode", home.mode, MODES), ("resize", home.resize, RESIZES)):
+            if asked is not None and asked not in known:  # it was the developer's word
+                raise FileError(f"{head} wants {what} '{shown(asked)}', which is unknown: ask for it again")
         preparation = Preparation(
             opened.input_shape, opened.normalisation, mode or home.mode, resize or home.resize
         )
