@@ -10,7 +10,7 @@ from mole.cli.options import ForceOption, JsonOption, QuietOption, choices
 from mole.cli.terminal import progress_bar, say, show, when_interrupted
 from mole.cli.wrong_calls import CallError
 from mole.errors import FileError, ParameterError
-from mole.experiments import frontier
+from mole.experiments import explanations, figure_attacks, figure_kappa, figure_sigma, frontier
 from mole.experiments.experiment import PRESETS, SEEDS, Experiment, Preset, Request
 from mole.experiments.image_sets import ImageSet, bundled_sources, opened
 from mole.experiments.pieces import PieceStore
@@ -19,6 +19,11 @@ from mole.sources.source import Source
 
 EXPERIMENTS: dict[str, Experiment] = {
     "frontier": frontier.EXPERIMENT,
+    "figure-kappa": figure_kappa.EXPERIMENT,
+    "figure-sigma": figure_sigma.EXPERIMENT,
+    "figure-unroll": explanations.UNROLL,
+    "figure-diagonal": explanations.DIAGONAL,
+    "figure-attacks": figure_attacks.EXPERIMENT,
 }
 
 

@@ -1,32 +1,26 @@
-"""How figures look, and how they are written: as PNG and as SVG, the same bytes for the same result.
+"""How figures look: one style for all of them, and pictures within them.
 
     with figure_style():
-        figure = Figure(figsize=WIDE, layout="constrained")
-        ...
-        save_figure(figure, Path("results/figure-kappa"))
+        figure = Figure(figsize=(9.0, 4.4), layout="constrained")
 
 Colours are those of Okabe and Ito, which colour-blind people tell apart; lines differ by their markers too.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from mole.scheme.shapes import Array
-from mole.storage.atomic import new_file
 
 ORANGE, SKY, GREEN, BLUE, RED, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY)
 MARKERS = "osD^vP"
 INK, GREY, PALE = "#222222", "#777777", "#EDEDED"
-WIDE = (9.0, 4.4)  # inches
-DOTS = 120  # an inch of a PNG
-STYLE = {
+STYLE: Any = {
     "axes.edgecolor": GREY,
     "axes.grid": True,
     "axes.grid.axis": "y",
@@ -40,8 +34,6 @@ STYLE = {
     "font.size": 9,
     "grid.alpha": 0.3,
     "legend.frameon": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "mole",
     "text.color": INK,
     "xtick.color": INK,
     "ytick.color": INK,
@@ -53,17 +45,6 @@ def figure_style() -> Iterator[None]:
     """Draw within this, so that all figures look alike."""
     with mpl.rc_context(STYLE):
         yield
-
-
-def save_figure(figure: Figure, path: Path) -> tuple[Path, Path]:
-    """Write a figure as .png and .svg, under a path that has neither; both appear complete or not at all."""
-    files = path.with_name(f"{path.name}.png"), path.with_name(f"{path.name}.svg")
-    with figure_style():
-        with new_file(files[0]) as file:
-            figure.savefig(file, format="png", dpi=DOTS, metadata={"Software": None})
-        with new_file(files[1]) as file:
-            figure.savefig(file, format="svg", dpi=DOTS, metadata={"Date": None, "Creator": None})
-    return files
 
 
 def show_image(axes: Axes, pixels: Array, title: str = "", below: str = "") -> None:

@@ -13,20 +13,29 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from mole.experiments.drawing import BLUE, GREY, INK, ORANGE, PALE, figure_style
+from mole.experiments.experiment import Drawing, Experiment, Request, Result
+from mole.experiments.frontier_report import markdown
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layer_matrix import layer_matrix
 from mole.scheme.layouts import Layout
 from mole.scheme.morphing import Core, Morphing
-from mole.scheme.shapes import Array, unroll
+from mole.scheme.shapes import unroll
 
 CHANNELS, SIDE, OUTPUTS, KERNEL = 2, 3, 2, 2
 CORE = ((0.6, -0.8), (0.8, 0.6))  # a rotation
 TIMES = 3  # that it stands on the diagonal
-Row = dict[str, Any]
+UNROLL_ALT = (
+    "A sample of two channels of 3x3 becomes a row vector of 18 elements; a matrix of 18x8 has the weights "
+    "of a 2x2 convolution wherever they meet a pixel; the product of both, rolled up, is two maps of 2x2."
+)
+DIAGONAL_ALT = (
+    "A core of 2x2 stands three times on the diagonal of a matrix of 6x6, which is zero elsewhere; a row "
+    "vector of six elements is morphed in three blocks of two."
+)
 
 
-def unrolling() -> Row:
-    """A sample whose elements are numbered, its row vector, and the matrix of a convolution; for JSON."""
+def unrolling(request: Request) -> Result:
+    """A sample whose elements are numbered, its row vector, and the matrix of a convolution."""
     sample = np.arange(1.0, 1 + CHANNELS * SIDE**2).reshape(1, CHANNELS, SIDE, SIDE)
     # Weights are numbered too: each place of the matrix says which one stands there.
     weight = np.arange(1.0, 1 + OUTPUTS * CHANNELS * KERNEL**2)
@@ -44,8 +53,8 @@ def unrolling() -> Row:
     }
 
 
-def diagonal() -> Row:
-    """A core, and the matrix that morphing a sample multiplies it by; for JSON."""
+def diagonal(request: Request) -> Result:
+    """A core, and the matrix that morphing a sample multiplies it by."""
     core = np.array(CORE)
     side = len(core) * TIMES
     morphing = Morphing(Layout.of("rows", (side,), TIMES), Core(core, core.T))
@@ -81,7 +90,7 @@ class Board:
         self.axes.annotate("", stop, start, arrowprops=look)
 
 
-def draw_unrolling(result: Row) -> Figure:
+def draw_unrolling(result: Result) -> Figure:
     """A sample becomes a row vector; times C it gives the features of a convolution."""
     sample, weights = np.array(result["sample"]), np.array(result["weight_at"])
     inputs, outputs = weights.shape
@@ -93,7 +102,9 @@ def draw_unrolling(result: Row) -> Figure:
             for (y, x), value in np.ndenumerate(sample[channel]):
                 board.cell(at + x, 2 + y, f"{value:.0f}", colour)
             board.words(at + 1.5, 5.6, f"channel {channel}", fontsize=8)
-        board.words(17.5, 3.4, r"$\mathbf{D}$: $\alpha$ = 2 channels of $m \times m$ = 3$\times$3", ha="left")
+        board.words(
+            17.5, 3.4, r"$\mathbf{D}$: $\alpha$ = 2 channels of $m \times m$ = 3$\times$3", ha="left"
+        )
         for place, value in enumerate(result["row_vector"]):
             board.cell(2 + place, 8, f"{value:.0f}", BLUE if place < inputs // 2 else ORANGE)
         board.arrow((4.5, 6.1), (6.2, 7.8))
@@ -113,7 +124,8 @@ def draw_unrolling(result: Row) -> Figure:
             "Blue: weights that meet channel 0; orange: channel 1.\nEmpty cells are zero."
         )  # fmt: skip
         board.words(14, 15, legend, ha="left", fontsize=8.5)
-        board.words(14, 19.6, "3. The product, rolled up again, is the feature maps", ha="left", fontweight="bold")
+        text = "3. The product, rolled up again, is the feature maps"
+        board.words(14, 19.6, text, ha="left", fontweight="bold")
         for place in range(outputs):
             board.cell(16 + place, 21.2, f"$f_{place + 1}$", PALE, 1.0)
         board.words(14, 21.7, r"$\mathbf{F}^r =$", ha="left")
@@ -128,8 +140,8 @@ def draw_unrolling(result: Row) -> Figure:
     return figure
 
 
-def draw_diagonal(result: Row) -> Figure:
-    """The core, M with the core kappa times on its diagonal, and a sample that is morphed block by block."""
+def draw_diagonal(result: Result) -> Figure:
+    """The core, M with the core kappa times on its diagonal, and a sample morphed block by block."""
     core, matrix = np.array(result["core"]), np.array(result["matrix"])
     kappa, size, side = result["kappa"], len(core), len(matrix)
     colours = (BLUE, ORANGE, "#009E73")
@@ -158,5 +170,43 @@ def draw_diagonal(result: Row) -> Figure:
             board.words(middle + 0.55, 5.0, r"$\times\mathbf{M}'$", fontsize=8)
         board.words(15.6 + side / 2, 2.0, r"row vector $\mathbf{D}^r$")
         board.words(15.6 + side / 2, 8.1, r"morphed: $\mathbf{T}^r = \mathbf{D}^r \mathbf{M}$")
-        board.words(15.6 + side / 2, 9.4, "each block of $q$ elements is mixed\nwith itself, by the same core", fontsize=8.5)
+        text = "each block of $q$ elements is mixed\nwith itself, by the same core"
+        board.words(15.6 + side / 2, 9.4, text, fontsize=8.5)
     return figure
+
+
+def report_unrolling(result: Result) -> str:
+    """The shapes, and the features that come out."""
+    weights = np.array(result["weight_at"])
+    sizes = {
+        "sample": "x".join(map(str, np.shape(result["sample"]))),
+        "row vector": f"1x{len(result['row_vector'])}",
+        "matrix of the layer": "x".join(map(str, weights.shape)),
+        "of its elements not zero": f"{np.count_nonzero(weights)} of {weights.size}",
+        "features": "x".join(map(str, result["feature_shape"])),
+    }
+    return markdown([["what", "size"], *([name, size] for name, size in sizes.items())])
+
+
+def report_diagonal(result: Result) -> str:
+    """The matrix, row by row."""
+    matrix = [[f"{value:g}" for value in row] for row in result["matrix"]]
+    return markdown([[f"column {number}" for number in range(1, 1 + len(matrix))], *matrix])
+
+
+UNROLL = Experiment(
+    summary="how a sample is unrolled, and a convolution becomes a matrix",
+    measure=unrolling,
+    report=report_unrolling,
+    drawings={"": Drawing(draw_unrolling, UNROLL_ALT)},
+    presets=("cpu", "tiny"),
+    takes=(),
+)
+DIAGONAL = Experiment(
+    summary="how the core is scaled along the diagonal",
+    measure=diagonal,
+    report=report_diagonal,
+    drawings={"": Drawing(draw_diagonal, DIAGONAL_ALT)},
+    presets=("cpu", "tiny"),
+    takes=(),
+)

@@ -6,6 +6,7 @@ an attack finds, for which there is another figure.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from matplotlib.figure import Figure
 from mole.audit.pictures import stretched
 from mole.experiments.channel_scores import spread_of
 from mole.experiments.drawing import COLOURS, MARKERS, figure_style, show_image
+from mole.experiments.experiment import Drawing, Experiment, Request, Result
 from mole.experiments.frontier_report import markdown
 from mole.experiments.photographs import CAT, SQUARES, likeness, own_normalisation, photograph
-from mole.progress import Progress, no_progress
 from mole.provider.keys import MorphKey
 from mole.scheme.layouts import Layout
 from mole.scheme.morphing import Core, Morphing
@@ -32,7 +33,12 @@ IN_WORDS = {
 }
 SHOWN = 6  # of the kappas, as pictures
 SMALLEST = 2  # side of a core: one of side 1 mixes nothing
-Row = dict[str, Any]
+SIDES = {"cpu": 32, "tiny": 16}  # of the photographs
+ALT = (
+    "Structural similarity of morphed with plain photographs against kappa, one curve for each kind of "
+    "core, and below it a cat morphed with six kappas. With elements between 0 and 1 similarity rises "
+    "towards 1 as kappa grows; with an orthogonal core it stays low."
+)
 
 
 def useful_kappas(shape: Shape) -> list[int]:
@@ -45,24 +51,30 @@ def useful_kappas(shape: Shape) -> list[int]:
     return [kappa for kappa in divisors(elements) if elements // kappa >= SMALLEST]
 
 
-def measure(side: int, keys: int, progress: Progress = no_progress) -> Row:
-    """Structural similarity at every kappa and core, over some photographs and keys; for JSON."""
-    shape = (3, side, side)
-    kappas, plain = useful_kappas(shape), _plain(side)
-    rows = []
+def measure(request: Request) -> Result:
+    """Structural similarity at every kappa and core, over some photographs and keys."""
+    side = SIDES[request.preset]
+    kappas, rows = useful_kappas((3, side, side)), []
     for number, kappa in enumerate(kappas):
-        progress(number, len(kappas))
-        row: Row = {"kappa": kappa, "core_side": block_size(shape, kappa)}
-        for core in CORES:
-            found = [
-                likeness(one, other)
-                for key in range(keys)
-                for one, other in zip(plain, morphing(core, shape, kappa, key).morph(plain), strict=True)
-            ]
-            row[core] = spread_of(found)
-        rows.append(row)
-    progress(len(kappas), len(kappas))
-    return {"side": side, "keys": keys, "photographs": [*SQUARES], "rows": rows}
+        request.progress(number, len(kappas))
+        facts = ("figure-kappa", side, kappa, request.seeds)
+        rows.append(request.store.piece(facts, partial(_row, side, kappa, request.seeds)))
+    request.progress(len(kappas), len(kappas))
+    return {"side": side, "photographs": [*SQUARES], "rows": rows}
+
+
+def _row(side: int, kappa: int, keys: int) -> Result:
+    """What a kappa leaves to see, by core."""
+    plain, shape = _plain(side), (3, side, side)
+    row: Result = {"kappa": kappa, "core_side": block_size(shape, kappa)}
+    for core in CORES:
+        found = [
+            likeness(one, other)
+            for key in range(keys)
+            for one, other in zip(plain, morphing(core, shape, kappa, key).morph(plain), strict=True)
+        ]
+        row[core] = spread_of(found)
+    return row
 
 
 def morphing(core: str, shape: Shape, kappa: int, seed: int) -> Morphing:
@@ -74,18 +86,18 @@ def morphing(core: str, shape: Shape, kappa: int, seed: int) -> Morphing:
     return Morphing(Layout.of("rows", shape, kappa), Core(matrix.numpy(), lambda: np.linalg.inv(matrix)))
 
 
-def table(result: Row) -> str:
+def report(result: Result) -> str:
     """The same as a table in Markdown."""
     heads = ["kappa", "side of the core", *(f"SSIM, core {IN_WORDS[core]}" for core in CORES)]
     return markdown([heads, *(_cells(row) for row in result["rows"])])
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Result) -> list[str]:
     found = [f"{row[core]['mean']:.3f}" for core in CORES]
     return [f"{row['kappa']:,}", f"{row['core_side']:,}", *found]
 
 
-def draw(result: Row) -> Figure:
+def draw(result: Result) -> Figure:
     """Curves over kappa, and the cat at some of them."""
     rows, side = result["rows"], result["side"]
     kappas = [row["kappa"] for row in rows]
@@ -108,8 +120,8 @@ def draw(result: Row) -> Figure:
         for line, core in zip(grid, (UNIFORM, "orthogonal"), strict=True):
             _strip(line, core, side, chosen)
         below.supxlabel(
-            f"Mean over {len(result['photographs'])} photographs and {result['keys']} keys; bands show the "
-            "least and the largest. Above: core between 0 and 1; below: orthogonal.",
+            f"Mean over {len(result['photographs'])} photographs and {result['seeds']} keys; bands show "
+            "the least and the largest. Above: core between 0 and 1; below: orthogonal.",
             fontsize=8,
         )
     return figure
@@ -135,3 +147,13 @@ def _plain(side: int) -> Array:
     """Photographs as plain data, the cat first."""
     pixels = [photograph(name, side) for name in (CAT, *(name for name in SQUARES if name != CAT))]
     return np.concatenate([own_normalisation(one).apply(one[np.newaxis]) for one in pixels])
+
+
+EXPERIMENT = Experiment(
+    summary="how much of a picture the eye still sees, for every kappa",
+    measure=measure,
+    report=report,
+    drawings={"": Drawing(draw, ALT)},
+    presets=("cpu", "tiny"),
+    takes=("seeds",),
+)
