@@ -12,8 +12,8 @@ from mole.experiments.frontier_report import markdown
 ALT = (
     "Four panels. The share of images that attackers pick out: against kappa and against the side of tiles "
     "the developer always has all of them, and strangers with similar images nearly all as soon as the "
-    "core is small; against the core at kappa 1. The error of rebuilt images against known pairs: it drops to "
-    "nothing at the counted number of pairs, and with the augmented layer one image is enough."
+    "core is small; against the core at kappa 1. The error of rebuilt images against known pairs: it drops "
+    "to nothing at the counted number of pairs, and with the augmented layer one image is enough."
 )
 SOLVED = 0.05  # an error up to which a core counts as found
 LEAST = 1e-7  # error that is drawn
