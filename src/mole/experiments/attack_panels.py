@@ -1,6 +1,7 @@
 """The figure of attacks as a drawing of four panels, and as tables."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -93,7 +94,7 @@ def _pairs(axes: Axes, rows: Sequence[Result]) -> None:
         axes.axvline(row["counted"], color=colour, linewidth=0.8, linestyle="--", alpha=0.6)
     one = rows[0]["with_layer"]
     if one["error"] is not None:
-        star = {"marker": "*", "markersize": 13, "linestyle": "", "color": RED}
+        star: Any = {"marker": "*", "markersize": 13, "linestyle": "", "color": RED}
         axes.plot(one["pairs"], max(one["error"], LEAST), label="with the augmented layer", **star)
     axes.axhline(SOLVED, color=GREY, linewidth=0.9, linestyle=":")
     axes.set(

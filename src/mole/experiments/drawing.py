@@ -57,7 +57,7 @@ def show_image(axes: Axes, pixels: Array, title: str = "", below: str = "") -> N
         below: under it.
     """
     shown = np.moveaxis(np.clip(pixels, 0, 1), 0, -1)
-    grey = {"cmap": "gray", "vmin": 0, "vmax": 1}
+    grey: Any = {"cmap": "gray", "vmin": 0, "vmax": 1}
     # Without interpolation, which in SVG would keep many times as many pixels.
     axes.imshow(shown if shown.shape[-1] == 3 else shown[..., 0], interpolation="none", **grey)
     axes.set_xticks([])

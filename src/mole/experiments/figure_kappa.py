@@ -103,7 +103,8 @@ def draw(result: Result) -> Figure:
     kappas = [row["kappa"] for row in rows]
     with figure_style():
         figure = Figure(figsize=(9.0, 6.4), layout="constrained")
-        above, below = figure.subfigures(2, 1, height_ratios=(1.25, 1.0))
+        halves: Any = figure.subfigures(2, 1, height_ratios=(1.25, 1.0))
+        above, below = halves
         axes = above.subplots()
         for core, colour, marker in zip(CORES, COLOURS, MARKERS, strict=False):
             mean, low, high = ([row[core][part] for row in rows] for part in ("mean", "low", "high"))
