@@ -10,7 +10,7 @@ from mole.cli.options import ForceOption, JsonOption, QuietOption, choices
 from mole.cli.terminal import progress_bar, say, show, when_interrupted
 from mole.cli.wrong_calls import CallError
 from mole.errors import FileError, ParameterError
-from mole.experiments import explanations, figure_attacks, figure_kappa, figure_sigma, frontier
+from mole.experiments import explanations, figure_attacks, figure_kappa, figure_sigma, frontier, table1
 from mole.experiments.experiment import PRESETS, SEEDS, Experiment, Preset, Request
 from mole.experiments.image_sets import ImageSet, bundled_sources, opened
 from mole.experiments.pieces import PieceStore
@@ -19,6 +19,7 @@ from mole.sources.source import Source
 
 EXPERIMENTS: dict[str, Experiment] = {
     "frontier": frontier.EXPERIMENT,
+    "table1": table1.EXPERIMENT,
     "figure-kappa": figure_kappa.EXPERIMENT,
     "figure-sigma": figure_sigma.EXPERIMENT,
     "figure-unroll": explanations.UNROLL,
@@ -59,6 +60,10 @@ def experiment(
         Path | None,
         typer.Option(metavar="FILE", help="A front of your own, in the place of EfficientNet-Lite0."),
     ] = None,
+    peers: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What benchmarks/peers.py measured, to compare with."),
+    ] = None,
     seeds: Annotated[
         int | None,
         typer.Option(
@@ -85,13 +90,14 @@ def experiment(
     deleted when the results are written; with more seeds the next call does those alone.
     """
     chosen = _chosen(name, preset)
-    given = {"data": data, "public": public, "front": front, "seeds": seeds}
+    given = {"data": data, "public": public, "front": front, "seeds": seeds, "peers": peers}
     _refuse_unused(name, chosen, [option for option, value in given.items() if value is not None])
     if chosen.needs_public and (data is None) != (public is None):
         raise CallError("--data and --public go together: give both, or neither for the bundled images")
     if data is None and public is not None:
         raise CallError("--public stands beside --data: give both, or neither for the bundled images")
     check_input(front)
+    check_input(peers)
     _check_place(out, files_of(out, name, chosen), force=force)
     sets, others = _images(chosen, data, public)
     kept = out / "cache" if cache is None else cache
@@ -101,7 +107,7 @@ def experiment(
     ):
         request = Request(
             preset, PieceStore(kept, progress), sets, others, front, seeds or SEEDS,
-            lambda text: say(text, quiet=quiet), progress,
+            lambda text: say(text, quiet=quiet), progress, peers,
         )  # fmt: skip
         result = run(name, chosen, request)
     write_results(out, name, chosen, result)

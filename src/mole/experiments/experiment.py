@@ -27,7 +27,7 @@ Result = dict[str, Any]
 Say = Callable[[str], None]
 Preset = Literal["paper", "cpu", "tiny"]
 """How much is done: what the paper did, what a CPU does in hours, what shows in seconds that it works."""
-Option = Literal["data", "public", "front", "seeds"]
+Option = Literal["data", "public", "front", "seeds", "peers"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 SEEDS = 3
 
@@ -47,6 +47,7 @@ class Request:
         data: images with labels, in splits; none where the experiment takes none.
         public: other images, from another source.
         front: the developer's own front.
+        peers: what the benchmark of peers measured, a JSON file.
         seeds: how often everything that depends on chance is repeated, with seeds 0, 1, 2 ...
         say: told how the work goes, a line at a time.
         progress: told how far the work at hand is.
@@ -60,6 +61,7 @@ class Request:
     seeds: int = SEEDS
     say: Say = say_nothing
     progress: Progress = no_progress
+    peers: Path | None = None
 
 
 class Drawing(NamedTuple):
