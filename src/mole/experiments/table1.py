@@ -24,6 +24,7 @@ EFFORTS = {"cpu": Effort(), "tiny": TINY}
 PEERS = {"tenseal": "homomorphic encryption, TenSEAL", "crypten": "secret sharing, CrypTen"}
 VGG16_FEATURES = 276_480  # of all convolutions of VGG-16 at 32x32, the first layer's included
 FIRST_LAYER = {"output_elements": 64 * 32**2, "kernel_elements": 27}  # of VGG-16, as the peers have it
+PEERS_SHAPE = (3, 32, 32)  # of the images that peers were measured on
 FLOAT = 4  # bytes
 
 
@@ -74,11 +75,12 @@ def _morphed(methods: Methods, peers: Result | None, tile: int | None) -> Result
     attacked = methods.attacked("gaussian" if tile is None else "whitened", tile)
     row: Result = {
         "method": "MoLe", "tile": tile, **methods.morphed_arm(tile), "bytes": elements,
-        "bytes_once": attacked["layer_bytes"], "provider_macs": (elements // side) * side**2, "attacks": attacked,
+        "bytes_once": attacked["layer_bytes"], "provider_macs": (elements // side) * side**2,
+        "attacks": attacked,
     }  # fmt: skip
-    measured = (
-        None if peers is None else peers["results"].get("rows" if tile is None else f"tiles of {tile}")
-    )
+    if peers is None or methods.images.shape != PEERS_SHAPE:
+        return row
+    measured = peers["results"].get("rows" if tile is None else f"tiles of {tile}")
     return row if measured is None else {**row, **_milliseconds(measured)}
 
 

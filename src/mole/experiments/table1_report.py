@@ -33,20 +33,20 @@ def report(result: Result) -> str:
     plain = result["rows"][0]["accuracy"]["mean"]
     lines = [_line(row, result, plain, result["rows"]) for row in result["rows"]]
     peers = (
-        "TenSEAL and CrypTen: `benchmarks/results/peers.json`, one convolution (3x3, 64 channels) on an image "
-        "of 3x32x32, processor time of one thread; what is marked *extrapolated* is that for the whole of "
-        "VGG-16: time by multiplications, bytes by features, without what activations take, so at least that. "
-        "They promise far more than morphing does."
+        "TenSEAL and CrypTen: `benchmarks/results/peers.json`, one convolution (3x3, 64 channels) on an "
+        "image of 3x32x32, processor time of one thread; what is marked *extrapolated* is that for the "
+        "whole of VGG-16: time by multiplications, bytes by features, without what activations take, so "
+        "at least that. They promise far more than morphing does."
         if result["peers"]
         else "Peers were not given."
     )
     words = (
         f"Measured: {result['images']}, {result['train_images']:,} images to learn from, "
         f"{result['test_images']:,} for tests, {result['public_images']:,} public ones for the developer; "
-        f"{result['network']} for {result['epochs']} epochs, mean of {result['seeds']} seeds (from least to "
-        "largest). *Counted* are multiplications and bytes. Picked out: the share of rebuilt images that are "
-        "more like their own original than any other of 256; or of rows whose own image has the nearest "
-        "features among the candidates. Deliveries were attacked with a first layer of "
+        f"{result['network']} for {result['epochs']} epochs, mean of {result['seeds']} seeds (from least "
+        "to largest). *Counted* are multiplications and bytes. Attackers: the share of rebuilt images that "
+        "are more like their own original than any other of 256; or of rows whose own image has the "
+        "nearest features among the candidates. Deliveries were attacked with a first layer of "
         f"{_attacked(result)['channels']} channels and {_attacked(result)['delivered']:,} images."
     )
     published = [["method (paper)", "penalty", "transmission", "computing", "attack success probability"]]
@@ -91,7 +91,8 @@ def _line(row: Result, result: Result, plain: float, rows: Sequence[Result]) -> 
         penalty = f"features differ by {row['error']:.0e} (peers.json)"
     sent = f"{size_text(row['bytes'])}, {row['bytes'] / result['elements']:.3g} times the image"
     if "whole_network_bytes" in row:
-        sent = f"{size_text(row['bytes'])} (peers.json); {size_text(row['whole_network_bytes'])} *extrapolated*"
+        whole = size_text(row["whole_network_bytes"])
+        sent = f"{size_text(row['bytes'])} (peers.json); {whole} *extrapolated*"
     once = f"{size_text(row['bytes_once'])} (counted)" if "bytes_once" in row else "-"
     return [name_of(row), accuracy, penalty, sent, once, *_computing(row), _attacks(row), _certificate(row)]
 
@@ -114,18 +115,17 @@ def _attacks(row: Result) -> str:
     if row["method"] == "plain data":
         return "nothing is hidden"
     if "attacks" in row:
-        found = row["attacks"]
-        told = [
-            f"{who} {100 * found[key]['reidentified']:.1f} % ({found[key]['attack']}, {found[key]['psnr']:.0f} dB)"
-            for who, key in (("developer", "developer"), ("holder of the delivery", "thief"))
-        ]
-        outsider = found["outsider"]
-        return "; ".join([*told, f"stranger {100 * outsider['reidentified']:.1f} % ({outsider['attack']})"])
+        people = {"developer": "developer", "thief": "holder of the delivery", "outsider": "stranger"}
+        found = {people[key]: row["attacks"][key] for key in people}
+        return "; ".join(
+            f"{who} {100 * one['reidentified']:.1f} % ({one['attack']}, {one['psnr']:.0f} dB)"
+            for who, one in found.items()
+        )
     if "guarantees" in row:
         return f"none tried; it promises: {row['guarantees']}"
     if row["method"] == "features with noise":
         return (
-            f"nearest of {row['candidates']:,}: {100 * row['nearest']:.1f} %; rebuilt by undoing the layer: "
+            f"nearest of {row['candidates']:,}: {100 * row['nearest']:.1f} %; rebuilt by undoing the layer "
             f"{100 * row['rebuilt']:.1f} % of {row['among']}, {row['psnr']:.1f} dB"
         )
     if row["nearest"] is None:
@@ -134,10 +134,12 @@ def _attacks(row: Result) -> str:
 
 
 def _certificate(row: Result) -> str:
+    if "guarantees" in row:
+        return "its own promise"
     if row.get("bits") is None:
         return "none"
     most = f", at most {100 * row['at_most']:.1f} % picked out" if row.get("at_most") is not None else ""
-    return f"at most {row['bits']:,g} bits an image{most}"
+    return f"at most {row['bits']:,g} bit{'s' * (row['bits'] != 1)} an image{most}"
 
 
 def draw(result: Result) -> Figure:
@@ -158,8 +160,8 @@ def draw(result: Result) -> Figure:
         below.minorticks_off()
         figure.legend(*above.get_legend_handles_labels(), loc="outside upper center", ncols=3)
         figure.supxlabel(
-            f"{result['images']}, {result['train_images']:,} images to learn from; mean of {result['seeds']} "
-            "seeds. Protected rows are answered to at home, without noise.",
+            f"{result['images']}, {result['train_images']:,} images to learn from; mean of "
+            f"{result['seeds']} seeds. Protected rows are answered to at home, without noise.",
             fontsize=8,
         )
     return figure
