@@ -57,13 +57,13 @@ class Effort:
         with_large: whether there is a front with ImageNet's weights as well.
     """
 
-    train: int = 4000
+    train: int = 3000
     test: int = 2000
-    public: int = 4000
-    attacked: int = 3000
+    public: int = 3000
+    attacked: int = 2000
     channels: int = 64
-    strangers: tuple[str, ...] = ("pca-matching", "block-statistics", "moment-matching")
-    epochs: int = 5
+    strangers: tuple[str, ...] = ("pca-matching", "block-statistics")
+    epochs: int = 4
     noises: Sequence[float | None] = (None, 1.0, 4.0, 16.0)
     bits: Sequence[float | None] = (None, 8.0, 2.0, 1.0)
     dimensions: int = 128
