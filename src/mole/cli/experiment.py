@@ -10,7 +10,7 @@ from mole.cli.options import ForceOption, JsonOption, QuietOption, choices
 from mole.cli.terminal import progress_bar, say, show, when_interrupted
 from mole.cli.wrong_calls import CallError
 from mole.errors import FileError, ParameterError
-from mole.experiments import frontier
+from mole.experiments import frontier, medical, table2
 from mole.experiments.experiment import PRESETS, SEEDS, Experiment, Preset, Request
 from mole.experiments.image_sets import ImageSet, bundled_sources, opened
 from mole.experiments.pieces import PieceStore
@@ -18,6 +18,8 @@ from mole.experiments.results_folder import files_of, run, write_results
 from mole.sources.source import Source
 
 EXPERIMENTS: dict[str, Experiment] = {
+    "table2": table2.EXPERIMENT,
+    "medical": medical.EXPERIMENT,
     "frontier": frontier.EXPERIMENT,
 }
 
