@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mole.errors import ParameterError
 from mole.experiments.arm_training import NEEDS_LAYER, Arm, Budget, Lesson, Training
 from mole.experiments.arms_report import NAMES, pairs_of, row_of
@@ -130,8 +132,13 @@ def _score(found: dict[str, Any]) -> str:
 
 
 def _sets(request: Request, budget: Budget) -> Iterator[dict[str, Any]]:
-    """How many images there were."""
+    """How many images there were, and what it scores to answer always with the most frequent class."""
     for images in request.data:
         counts = [(images.train, budget.images), (images.test, budget.tests)]
         train, test = (len(part) if most is None else min(len(part), most) for part, most in counts)
-        yield {"data": images.name, "classes": images.classes, "train_images": train, "test_images": test}
+        labels = images.test.labels
+        frequent = round(float(np.bincount(labels).max()) / len(labels), 6)
+        yield {
+            "data": images.name, "classes": images.classes, "train_images": train, "test_images": test,
+            "most_frequent_class": frequent,
+        }  # fmt: skip

@@ -22,7 +22,7 @@ WAYS = (
 )
 BUDGETS: dict[Preset, Budget] = {
     "paper": Budget(narrower=1, epochs=300, learning_rate=0.001, decay=StepDecay(every=60)),
-    "cpu": Budget(narrower=8, epochs=5, learning_rate=0.005, images=20_000),
+    "cpu": Budget(narrower=8, epochs=8, learning_rate=0.003, images=10_000),
     "tiny": Budget(narrower=16, epochs=2, learning_rate=0.005, images=128, tests=64),
 }
 PUBLISHED = {
