@@ -10,7 +10,16 @@ from mole.cli.options import ForceOption, JsonOption, QuietOption, choices
 from mole.cli.terminal import progress_bar, say, show, when_interrupted
 from mole.cli.wrong_calls import CallError
 from mole.errors import FileError, ParameterError
-from mole.experiments import explanations, figure_attacks, figure_kappa, figure_sigma, frontier, table1
+from mole.experiments import (
+    explanations,
+    figure_attacks,
+    figure_kappa,
+    figure_sigma,
+    frontier,
+    medical,
+    table1,
+    table2,
+)
 from mole.experiments.experiment import PRESETS, SEEDS, Experiment, Preset, Request
 from mole.experiments.image_sets import ImageSet, bundled_sources, opened
 from mole.experiments.pieces import PieceStore
@@ -18,8 +27,10 @@ from mole.experiments.results_folder import files_of, run, write_results
 from mole.sources.source import Source
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "frontier": frontier.EXPERIMENT,
     "table1": table1.EXPERIMENT,
+    "table2": table2.EXPERIMENT,
+    "medical": medical.EXPERIMENT,
+    "frontier": frontier.EXPERIMENT,
     "figure-kappa": figure_kappa.EXPERIMENT,
     "figure-sigma": figure_sigma.EXPERIMENT,
     "figure-unroll": explanations.UNROLL,
