@@ -46,12 +46,12 @@ class Effort:
         pairs_at: kappas at which known pairs are counted.
     """
 
-    rows: int = 3000
-    shrink: int = 1
-    kappas: tuple[int, ...] = (1, 2, 4, 7, 14, 28, 49, 98, 196)
+    rows: int = 1000
+    shrink: int = 2
+    kappas: tuple[int, ...] = (1, 2, 4, 7, 14, 28, 49, 98)
     cores: tuple[str, ...] = ("orthogonal", "gaussian", "whitened")
-    tiles: tuple[int, ...] = (2, 4, 8, 16)
-    tiled_side: int = 32
+    tiles: tuple[int, ...] = (2, 4, 8)
+    tiled_side: int = 16
     pairs_at: tuple[int, ...] = (1, 2, 4, 7, 14)
 
 
