@@ -66,8 +66,8 @@ class PieceReader(io.RawIOBase):
     """The clear content of an age file, to be read from any place in it; every byte is authenticated."""
 
     def __init__(self, file: IO[bytes], header: Header, file_key: bytes, name: str) -> None:
+        self._file, self._name, self._start = file, name, header.length + NONCE  # first: closing needs them
         header.check(file_key, name)
-        self._file, self._name, self._start = file, name, header.length + NONCE
         file.seek(header.length)
         nonce = file.read(NONCE)
         body = file.seek(0, os.SEEK_END) - self._start
