@@ -3,6 +3,7 @@
 The limit is Pillow alone: one thread for each processor, which reads files and decodes them to arrays. Then
 the folder is delivered with small tiles, so that decoding is most of the work; its rate counts from the
 first row to the last, with morphing and writing. Limit and delivery take turns; each turn gives a share.
+Give --photos FOLDER with photographs; crops of them are used. Otherwise images are made up.
 """
 
 import argparse
@@ -23,9 +24,9 @@ import mole
 from common import write_result
 from mole.provider.deliver import deliver
 
-SIDES = (32, 128)
+SIDES = (64, 224)
 FORMATS = ("png", "jpg")
-PIXELS = 3 << 23  # of all images together
+COUNT = 2000
 ROUNDS = 3
 
 
@@ -33,17 +34,18 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--less", type=int, default=1, help="so many times fewer images, and no result")
-    less = parser.parse_args().less
-    results = [
-        measured(side, kind, max(64, PIXELS // side**2 // less)) for side in SIDES for kind in FORMATS
-    ]
+    parser.add_argument("--photos", type=Path, help="a folder with photographs, in it or below it")
+    arguments = parser.parse_args()
+    less, photos = arguments.less, arguments.photos
+    results = [measured(side, kind, max(64, COUNT // less), photos) for side in SIDES for kind in FORMATS]
     if less > 1:
         print(*results, sep="\n")
         return
-    write_result("decoding", {"rounds": ROUNDS, "folders": results})
+    pictures = "crops of photographs" if photos else "made up"
+    write_result("decoding", {"pictures": pictures, "rounds": ROUNDS, "folders": results})
 
 
-def measured(side: int, kind: str, count: int) -> dict[str, Any]:
+def measured(side: int, kind: str, count: int, photos: Path | None) -> dict[str, Any]:
     """Deliveries of one folder, and Pillow's decoding of it, in turns."""
     shape = (3, side, side)
     key = mole.MorphKey.generate(shape, tile=8)
@@ -51,7 +53,7 @@ def measured(side: int, kind: str, count: int) -> dict[str, Any]:
     layer = mole.FirstLayer.conv(weight, None, input_shape=shape, padding=1)
     rates, limits = [], []
     with tempfile.TemporaryDirectory() as folder:
-        files = made_up(Path(folder) / "images", side, kind, count)
+        files = written(Path(folder) / "images", side, kind, count, photos)
         for _ in range(ROUNDS):
             limits.append(count / decoded(files))
             rates.append(count / delivered(Path(folder), layer, key))
@@ -76,14 +78,21 @@ def delivered(folder: Path, layer: mole.FirstLayer, key: mole.MorphKey) -> float
     return marks[-1] - marks[0]
 
 
-def made_up(folder: Path, side: int, kind: str, count: int) -> list[Path]:
-    """Images that are neither flat nor noise."""
+def written(folder: Path, side: int, kind: str, count: int, photos: Path | None) -> list[Path]:
+    """A folder of square images: crops of photographs, or made up and neither flat nor noise."""
     rng = np.random.default_rng(0)
     folder.mkdir()
     files = [folder / f"{index}.{kind}" for index in range(count)]
-    for file in files:
-        coarse = Image.fromarray(rng.integers(0, 256, (side // 8, side // 8, 3), dtype=np.uint8))
-        coarse.resize((side, side), Image.Resampling.BICUBIC).save(file)
+    found = sorted(photos.rglob("*.[jJ][pP]*[gG]")) if photos else []
+    for index, file in enumerate(files):
+        if found:
+            with Image.open(found[index % len(found)]) as photo:
+                whole = photo.convert("RGB")
+            corner = [int(rng.integers(0, max(1, length // 4))) for length in whole.size]
+            image = whole.crop((*corner, *whole.size))
+        else:
+            image = Image.fromarray(rng.integers(0, 256, (side // 8, side // 8, 3), dtype=np.uint8))
+        image.resize((side, side), Image.Resampling.BICUBIC).save(file)
     return files
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from mole.exchange.shards import LEVELS, Encoding, row_parts
 from mole.scheme.shapes import Array
@@ -44,19 +45,16 @@ class Clipping:
         if encoding.scales is None or not len(rows):
             return cls()
         reach, limit = LEVELS * encoding.scales, (LEVELS + 0.5) * encoding.scales
-        found = np.concatenate(
-            [
-                part.start * rows.shape[1] + np.flatnonzero(np.abs(rows[part]) > limit)
-                for part in row_parts(rows)
-            ]
-        )
+        found = np.concatenate([_beyond(rows, part, limit) for part in row_parts(rows)])
         if not len(found):
             return cls()
         row, column = np.divmod(found, rows.shape[1])
-        excess = np.abs(rows[row, column]) - reach[column]
-        met = np.unique(row)
-        lost = np.bincount(row, np.square(excess), minlength=len(rows))[met]
-        is_noteworthy = lost > NOTEWORTHY**2 * np.square(rows[met]).sum(axis=1)
+        size = np.abs(rows[row, column])
+        excess = size - reach[column]
+        lost, least = (np.bincount(row, np.square(part), minlength=len(rows)) for part in (excess, size))
+        # A row is at least as long as what is cut off of it, so that few rows have to be measured.
+        met = np.flatnonzero(lost > NOTEWORTHY**2 * least)
+        is_noteworthy = lost[met] > NOTEWORTHY**2 * np.square(rows[met]).sum(axis=1)
         return cls(len(row), int(is_noteworthy.sum()), float(f"{excess.max():.3g}"))
 
     def __add__(self, other: "Clipping") -> "Clipping":
@@ -82,3 +80,14 @@ class Clipping:
         """Undo `fields`."""
         values = fields.whole("values", least=1)
         return cls(values, fields.whole("rows", most=values), fields.number("largest_error"))
+
+
+def _beyond(rows: Array, part: slice, limit: Array) -> npt.NDArray[np.intp]:
+    """Where values of some rows are beyond a limit for each element, counted through all rows.
+
+    Few elements have any, and only these are looked at one by one.
+    """
+    some = rows[part]
+    columns = np.flatnonzero(np.maximum(some.max(axis=0), -some.min(axis=0)) > limit)
+    row, place = np.nonzero(np.abs(some[:, columns]) > limit[columns])
+    return (part.start + row) * rows.shape[1] + columns[place]

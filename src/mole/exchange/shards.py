@@ -37,6 +37,7 @@ Dtype = Literal["float32", "float16", "int8"]
 DTYPES: tuple[Dtype, ...] = get_args(Dtype)
 LEVELS = 127
 NUMBERS_AT_ONCE = 1 << 16  # few enough to stay in the processor's cache from step to step
+WRITTEN_AT_ONCE = 1 << 18  # numbers: Parquet's writer takes eight bytes more for each, new every time
 MARGIN = 1.05  # over the largest value of the sample
 DEVIATIONS = 4.0  # of the sample: the least that the scales reach, because small samples miss the extremes
 RESERVED = ROW_ID, IMAGE, IMAGE_INT8, LABEL = ("row_id", "image", "image_int8", "label")
@@ -198,13 +199,27 @@ def common_dtype(types: Sequence[str | None]) -> str:
     return known.pop() if len(known) == 1 else MIXED
 
 
+def _lists(values: npt.NDArray[Any], elements: int) -> pa.ChunkedArray:
+    """Rows as lists of fixed size, some rows a chunk; the writer takes one chunk after the other."""
+    at_once = max(1, WRITTEN_AT_ONCE // elements)
+    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+    starts = range(0, max(1, len(values)), at_once)
+    return pa.chunked_array(
+        [
+            pa.FixedSizeListArray.from_arrays(
+                flat[start * elements : (start + at_once) * elements], elements
+            )
+            for start in starts
+        ]
+    )
+
+
 def write_shard(shard: Shard, shape: Shape, path: Path) -> None:
     """Write a shard as a Parquet file."""
-    flat = pa.array(np.ascontiguousarray(shard.values).reshape(-1))
     column = column_of(shard.values.dtype.name)
     columns = {
         ROW_ID: pa.array(shard.row_ids, pa.string()),
-        column: pa.FixedSizeListArray.from_arrays(flat, element_count(shape)),
+        column: _lists(shard.values, element_count(shape)),
     }
     if shard.labels is not None:
         columns[LABEL] = pa.array(shard.labels)

@@ -1,20 +1,22 @@
-"""The engine for one machine: every processor makes a shard of its own, and others write what is made.
+"""The engine for one machine: all processors make shards piece by piece, and others write what is made.
 
-Making a shard keeps a processor busy; writing one waits for a disk or a network, so that threads of their
-own do it. What a shard is made in is used again for another one as soon as it is written: there is room
-for two shards a processor, and whoever finds none waits until a shard is written.
+Making a piece keeps a processor busy; writing a shard waits for a disk or a network, so that threads of
+their own do it. Pieces of one shard are made at once, so that no processor idles beside the last ones. What
+a shard is made in is used again for another one as soon as it is written: there is room for two shards a
+processor, and whoever finds none waits until a shard is written.
 """
 
 from collections.abc import Generator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from queue import LifoQueue
+from threading import Lock
 from typing import Any
 
 import numpy.typing as npt
 
 from mole.exchange.shards import Encoding, Shard
 from mole.provider.plan import ShardJob
-from mole.provider.shard_maker import ShardMaker
+from mole.provider.shard_maker import Piece, ShardMaker
 from mole.scheme.sharing_out import processors, single_products
 from mole.storage.stores import Store
 
@@ -33,16 +35,23 @@ class LocalEngine:
         for _ in range(2 * workers):
             self._rooms.put(None)
 
-    def make(self, job: ShardJob) -> "Future[None]":
-        """Make a shard, and let it be written."""
+    def room(self) -> npt.NDArray[Any]:
+        """Room for a shard; waits until there is some."""
         found = self._rooms.get()
-        try:
-            room = self._maker.room(self._jobs, self._encoding) if found is None else found
-            shard = self._maker.make(job, self._encoding, room)
-            return self._writers.submit(self._write, job, shard, room)
-        except BaseException:
-            self._rooms.put(found)  # others wait for it
-            raise
+        return self._maker.room(self._jobs, self._encoding) if found is None else found
+
+    def give_up(self) -> None:
+        """Say that a shard never comes to be written: others wait for its room, and may make another."""
+        self._rooms.put(None)
+
+    def make_piece(self, job: ShardJob, piece: ShardJob, room: npt.NDArray[Any]) -> Piece:
+        """Make a piece of a shard."""
+        return self._maker.make_piece(job, piece, self._encoding, room)
+
+    def write(self, job: ShardJob, made: Sequence[Piece], room: npt.NDArray[Any]) -> "Future[None]":
+        """Let a shard be written whose pieces are made."""
+        shard = self._maker.joined(job, made, self._encoding, room)
+        return self._writers.submit(self._write, job, shard, room)
 
     def close(self) -> None:
         """Wait for what is being written, and leave what is not."""
@@ -55,6 +64,42 @@ class LocalEngine:
             self._rooms.put(room)
 
 
+class ShardInTheMaking:
+    """A shard whose pieces are made by several threads; whoever makes the last lets it be written."""
+
+    def __init__(self, engine: LocalEngine, job: ShardJob, pieces: Sequence[ShardJob], pool: Executor):
+        self._engine, self.job = engine, job
+        self._lock = Lock()
+        self._room: npt.NDArray[Any] | None = None
+        self._made: dict[int, Piece] = {}
+        self._count = len(pieces)
+        self._writing: Future[None] | None = None
+        self._tasks = [pool.submit(self._make, index, piece) for index, piece in enumerate(pieces)]
+
+    def wait(self) -> None:
+        """Wait until it is written; the first mistake in it is raised."""
+        for task in self._tasks:
+            task.result()
+        if self._writing is not None:
+            self._writing.result()
+
+    def _make(self, index: int, piece: ShardJob) -> None:
+        try:
+            with self._lock:  # the other pieces need the same room
+                if self._room is None:
+                    self._room = self._engine.room()
+                room = self._room
+            made = self._engine.make_piece(self.job, piece, room)
+            with self._lock:
+                self._made[index] = made
+                if len(self._made) == self._count:
+                    in_order = [self._made[place] for place in range(self._count)]
+                    self._writing = self._engine.write(self.job, in_order, room)
+        except BaseException:
+            self._engine.give_up()
+            raise
+
+
 def write_here(
     maker: ShardMaker, jobs: Sequence[ShardJob], encoding: Encoding, store: Store
 ) -> Generator[int, None, None]:
@@ -64,9 +109,9 @@ def write_here(
     try:
         with single_products(workers, "shard") as pool:
             try:
-                for job, made in [(job, pool.submit(engine.make, job)) for job in jobs]:
-                    made.result().result()
-                    yield job.rows
+                for shard in [ShardInTheMaking(engine, job, maker.pieces(job), pool) for job in jobs]:
+                    shard.wait()
+                    yield shard.job.rows
             except BaseException:
                 maker.stop()
                 pool.shutdown(cancel_futures=True)

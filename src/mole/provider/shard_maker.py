@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from threading import Event, local
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,20 @@ from mole.sources.source import BadSampleError, Source, Split
 from mole.storage.stores import Store
 
 PIECE_BYTES = 1 << 24  # of 32-bit values, worked on at a time
+
+
+class Piece(NamedTuple):
+    """What is known of a piece of a shard when its values are made.
+
+    Attributes:
+        positions: which rows of the split they are; bad samples are left out.
+        source_dtypes: the number types that the samples had.
+        clipped: what 8 bits cut off of them.
+    """
+
+    positions: list[int]
+    source_dtypes: set[str]
+    clipped: Clipping
 
 
 class ShardMaker:
@@ -87,26 +101,46 @@ class ShardMaker:
 
         Its values lie in `room`, if there is some, until that is used again.
         """
+        values = self.room([job], encoding) if room is None else room
+        made = [self.make_piece(job, piece, encoding, values) for piece in self.pieces(job)]
+        return self.joined(job, made, encoding, values)
+
+    def pieces(self, job: ShardJob) -> list[ShardJob]:
+        """The pieces of a shard, in order; several threads may make them at once."""
         shapes = (self._input_shape, self.plan.preparation.input_shape)
-        at_once = max(1, PIECE_BYTES // (4 * max(map(element_count, shapes))))
-        values = self.room([job], encoding) if room is None else room[: job.rows]
-        plain, morphed = self._piece_rooms(min(at_once, job.rows))
-        positions: list[int] = []
-        dtypes: set[str] = set()
+        return [*job.pieces(max(1, PIECE_BYTES // (4 * max(map(element_count, shapes)))))]
+
+    def make_piece(
+        self, job: ShardJob, piece: ShardJob, encoding: Encoding, room: npt.NDArray[Any]
+    ) -> Piece:
+        """Make the values of a piece, in its place in the room of the whole shard."""
+        if self._stopped.is_set():
+            raise DeliveryError(f"{job.name} was not finished: call again to resume")
+        plain, morphed = self._piece_rooms(piece.rows)
+        rows = self._protected(job.split, self.read(piece, plain))
+        start = piece.start - job.start
+        filled = room[start : start + len(rows.plain)]
+        made = filled if filled.dtype == rows.plain.dtype else morphed[: len(filled)]
+        self.key.morphing.morph(rows.plain, out=made, product=self._product, threads=1)
         clipped = Clipping()
-        for piece in job.pieces(at_once):
-            if self._stopped.is_set():
-                raise DeliveryError(f"{job.name} was not finished: call again to resume")
-            rows = self._protected(job.split, self.read(piece, plain))
-            filled = values[len(positions) : len(positions) + len(rows.plain)]
-            made = filled if filled.dtype == rows.plain.dtype else morphed[: len(filled)]
-            self.key.morphing.morph(rows.plain, out=made, product=self._product, threads=1)
-            if made is not filled:
-                clipped += Clipping.of(made, encoding)
-                encoding.encode(made, out=filled)
-            positions += [piece.start + place for place in rows.places]
-            dtypes |= rows.source_dtypes
-        shard = self._shard(job.split, values[: len(positions)], positions, dtypes)
+        if made is not filled:
+            clipped = Clipping.of(made, encoding)
+            encoding.encode(made, out=filled)
+        return Piece([piece.start + place for place in rows.places], rows.source_dtypes, clipped)
+
+    def joined(
+        self, job: ShardJob, made: Sequence[Piece], encoding: Encoding, room: npt.NDArray[Any]
+    ) -> Shard:
+        """The shard whose pieces are made."""
+        positions: list[int] = []
+        for piece, planned in zip(made, self.pieces(job), strict=True):
+            start, count = planned.start - job.start, len(piece.positions)
+            if start > len(positions):  # bad samples before it were left out: move up
+                room[len(positions) : len(positions) + count] = room[start : start + count]
+            positions += piece.positions
+        dtypes = set[str]().union(*(piece.source_dtypes for piece in made))
+        shard = self._shard(job.split, room[: len(positions)], positions, dtypes)
+        clipped = sum((piece.clipped for piece in made), Clipping())
         return shard._replace(metadata={**encoding.metadata(), **clipped.metadata()})
 
     def read(self, job: ShardJob, room: Array | None = None) -> PlainSamples:
