@@ -103,9 +103,12 @@ def calibrated() -> str:
     (images,) = [one for one in result("frontier")["sets"] if one["images"] == "PneumoniaMNIST"]
     found = {row["bits"]: row["calibrated_accuracy"]["mean"] for row in images["ways"][-1]["rows"]}
     cells = [figure(found[bits], "accuracy") for bits in (None, 1.0)]
+    alone = images["validation_alone"]
     return (
         "PneumoniaMNIST, whose classes are not equally frequent, after calibration on its validation split:"
-        f" {cells[0]} without noise, {cells[1]} at 1 bit."
+        f" {cells[0]} without noise, {cells[1]} at 1 bit. The clean features of those {alone['images']} "
+        f"images alone, without any delivery, teach a head that is right on {figure(alone['accuracy'], '')}"
+        f" (AUC {figure(alone['auc'], 'auc')})."
     )
 
 

@@ -11,6 +11,7 @@ import torch
 
 import layer_sizes
 import mole
+from mole.demo.protected_arm import NAME as PROTECTED_ARM
 from mole.provider.ledger import Entry
 from mole.storage.checked import read_metadata
 from mole.torch import CheckpointFacts, save_checkpoint
@@ -93,7 +94,10 @@ def test_the_speed_of_deliveries_and_the_demos_accuracies_are_the_benchmarks():
     assert int8["share_of_bare_product"] >= 0.65
     assert int8["data_bytes_over_plain_8_bit_bytes"] <= 1.02
     assert max(float32["peak_memory_gb"], int8["peak_memory_gb"]) < 2
-    for name, arm in result("demo")["arms"].items():
+    arms = result("demo")["arms"]
+    assert list(arms)[3:] == [PROTECTED_ARM]
+    assert arms["morphed, no augmented layer"]["accuracy"] < arms[PROTECTED_ARM]["accuracy"]
+    for name, arm in arms.items():
         assert f"| {name} | {100 * arm['accuracy']:.1f} % | {100 * arm['spread']:.1f} % |" in README
 
 

@@ -45,6 +45,7 @@ def test_every_front_is_measured_with_and_without_noise(place):
     assert ways["pixels"]["train_images"] == 1000
     assert ways["small network"]["train_images"] == 800  # a fifth of them was public
     assert images["public_part_alone"]["images"] == 200
+    assert images["validation_alone"] is None  # these images have no such split
     (decoder,) = images["decoder"]
     assert decoder["decoder_db"] < decoder["mean_image_db"] + 1
 

