@@ -1,6 +1,5 @@
 """`mole playground`: a local page to try things on."""
 
-import signal
 from contextlib import nullcontext
 from typing import Annotated
 
@@ -38,7 +37,6 @@ def playground(
             if show is not None:
                 show(url)
 
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends it as Ctrl-C does
         try:
             serve(port, opened)
         except KeyboardInterrupt:  # how it ends, and no mishap

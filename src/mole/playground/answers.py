@@ -21,7 +21,7 @@ from mole.scheme.morphing import CORE_KINDS
 from mole.scheme.shapes import Array, element_count
 
 Answer = dict[str, Any]
-GOOD_COPY, ALIKE = 30.0, 0.5  # dB from which a copy is a good one; correlation from which something shows
+GOOD_COPY, MORE = 30.0, 1.0  # dB of a good copy; dB beyond the mean picture from which something shows
 GAP = 1  # pixels between feature maps
 
 
@@ -57,6 +57,7 @@ def look(trial: MorphingTrial) -> Answer:
         "morphed": _shown(f"{name}, morphed: noise to the eye", stretched(trial.morphed[0])),
         "maps": _shown(f"{maps.shape[1]} feature maps of {name.lower()}", sheet(maps[0])),
         "best_map": seen.score.best_map,
+        "mean": _figures(trial.unseen()),
         "costs": costs(trial),
     }
 
@@ -104,7 +105,7 @@ def attacked(trial: MorphingTrial, attacker: str) -> Answer:
     except NotApplicableError as reason:
         return {"words": reason.sentence, "level": "none", "verdict": "not tried"}
     name, result = trial.picture.name.lower(), rebuilt.score
-    level, verdict = judged(result)
+    level, verdict = judged(result, trial.unseen())
     return {
         **_shown(f"What this attacker rebuilds of {name}: {verdict}", rebuilt.pixels),
         **_figures(result),
@@ -118,7 +119,7 @@ def attacked(trial: MorphingTrial, attacker: str) -> Answer:
 def protected(name: str, trial: NoiseTrial) -> Answer:
     """A protected row, its certificate, and what the decoder and the finder make of it."""
     side = math.isqrt(FEATURES)
-    level, verdict = judged(trial.score)
+    level, verdict = judged(trial.score, trial.mean_score)
     named = name.lower()
     return {
         "row": _shown(
@@ -147,15 +148,18 @@ def protected(name: str, trial: NoiseTrial) -> Answer:
     }  # fmt: skip
 
 
-def judged(result: Score) -> tuple[str, str]:
+def judged(result: Score, unseen: Score) -> tuple[str, str]:
     """How far an attacker came with one picture: a level, and words for it.
 
-    >>> judged(Score(psnr=45.0, correlation=1.0)), judged(Score(psnr=12.0, correlation=0.1))
+    It counts only what is better than the mean of other pictures, which anybody can draw without looking.
+
+    >>> judged(Score(psnr=45.0), Score(psnr=11.0)), judged(Score(psnr=11.5), Score(psnr=11.0))
     (('bad', 'a good copy'), ('good', 'next to nothing'))
     """
-    if (result.psnr or 0.0) >= GOOD_COPY:
+    reached, beforehand = result.psnr or 0.0, unseen.psnr or 0.0
+    if reached >= GOOD_COPY:
         return "bad", "a good copy"
-    return ("warn", "a rough idea") if (result.correlation or 0.0) >= ALIKE else ("good", "next to nothing")
+    return ("warn", "a rough idea") if reached >= beforehand + MORE else ("good", "next to nothing")
 
 
 def timed(work: Callable[[], Answer]) -> Answer:

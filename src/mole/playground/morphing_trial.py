@@ -110,6 +110,10 @@ class MorphingTrial:
         """
         return self._tried(TRIED[attacker])
 
+    def unseen(self) -> Score:
+        """How good it is to draw the mean of public images, without looking at anything."""
+        return score(Finding("", images=self.made.kind.mean), self.truth)
+
     def figures(self) -> Mapping[str, Figure]:
         """What it costs, by name."""
         layer, key = self.made.kind.layer, self.made.key

@@ -105,19 +105,18 @@ class NoiseTrial:
         """Protect a picture, with fresh noise, and attack it."""
         kind, front, certificate = kind_of(picture.kind), front_of(picture.kind), certificate_of(bits)
         truth = Truth(picture.plain, kind.layer.normalisation)
-        candidates = np.concatenate([picture.plain, kind.private[: CANDIDATES - 1]])
+        candidates = np.concatenate([picture.plain, kind.public[: CANDIDATES - 1]])
         features = front(candidates)
         rows = release(features, certificate.sigma, FreshNoise())
         decoder = LinearOnNoise.fit(front.public, unroll(kind.public), certificate.sigma)
         drawn = np.asarray(decoder(rows[:1]).reshape(picture.plain.shape), np.float32)
-        mean = kind.public.mean(axis=0, keepdims=True)
         picked = picks(rows, features, certificate.sigma)
         return cls(
             certificate=certificate,
             row=rows[0],
             rebuilt=truth.pixels(drawn)[0],
             score=score(Finding("", images=drawn), truth),
-            mean_score=score(Finding("", images=mean), truth),
+            mean_score=score(Finding("", images=kind.mean), truth),
             picked=truth.pixels(candidates[picked[:1]])[0],
             is_right=bool(picked[0] == 0),
             share=float((picked == np.arange(CANDIDATES)).mean()),

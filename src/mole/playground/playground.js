@@ -8,7 +8,7 @@ const HAS = {
   developer: "Has what the protocol hands over: files, augmented layer, and its own first layer.",
   injector: "Also knows one other picture of the delivery.",
 };
-const NAMES = { stranger: "The stranger", finder: "whoever finds the delivery", developer: "the developer",
+const NAMES = { stranger: "the stranger", finder: "whoever finds the delivery", developer: "the developer",
                 injector: "a developer who knows one picture" };
 let offered = null;
 let turn = 0; // of the morphing: an answer to an earlier one is not shown
@@ -76,13 +76,14 @@ function name_bits() {
 function latest(work) {
   let running = false;
   let waiting = false;
+  const is_stale = () => waiting;
   return async function wish() {
     if (running) { waiting = true; return; }
     running = true;
     do {
       waiting = false;
       try {
-        await work();
+        await work(is_stale);
         find("error").textContent = "";
       } catch (error) {
         find("error").textContent = error.message;
@@ -96,7 +97,7 @@ function latest(work) {
 
 const busy = (element, is) => element.setAttribute("aria-busy", String(is));
 
-async function morph() {
+async function morph(is_stale) {
   const mine = ++turn;
   const wish = { picture: picture().value, layout: chosen("layout"), size: size(), core: chosen("core"), draw };
   find("state").textContent = "Working it out ...";
@@ -105,10 +106,12 @@ async function morph() {
   const told = await ask("look", JSON.stringify(wish));
   for (const name of ["plain", "morphed", "maps"]) show(document.querySelector(`[data-img=${name}]`), told[name]);
   find("best-map").textContent = told.best_map.toFixed(2);
+  find("unseen").textContent = score(told.mean);
   busy(find("look"), false);
   find("costs").replaceChildren(...told.costs.map((one) => made("div", {},
     made("dt", { text: one.what }),
     made("dd", {}, made("span", { className: "value", text: one.value }), made("div", { className: "remark", text: one.remark })))));
+  if (is_stale()) return;
   const found = {};
   await Promise.all(Object.keys(offered.attackers).map(async (attacker) => {
     found[attacker] = await ask("attack", JSON.stringify({ ...wish, attacker }));
@@ -135,7 +138,7 @@ function rebuilt(attacker, told) {
 /** Who gets how far, in a sentence. */
 function headline(found) {
   const by = {};
-  for (const [attacker, told] of Object.entries(found)) (by[told.verdict] ||= []).push(NAMES[attacker]);
+  for (const attacker of Object.keys(offered.attackers)) (by[found[attacker].verdict] ||= []).push(NAMES[attacker]);
   const parts = Object.entries(by).map(([verdict, who]) => {
     const list = who.length > 1 ? `${who.slice(0, -1).join(", ")} and ${who.at(-1)}` : who[0];
     return verdict === "not tried" ? `${list} could not try` : `${list} ${who.length > 1 ? "get" : "gets"} ${verdict}`;
@@ -186,6 +189,7 @@ async function bring(file) {
     document.querySelector("#pictures label.own")?.remove();
     label.classList.add("own");
     find("pictures").append(label);
+    find("size").value = 0;
     label.querySelector("input").checked = true;
     new_picture();
   } catch (problem) {

@@ -7,7 +7,7 @@ largest core is then a square of 1,728.
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from threading import Lock
 
 import numpy as np
@@ -23,7 +23,7 @@ from mole.sources.source import Sample
 
 SIDE = 24
 CHANNELS, KERNEL = 16, 3  # of the first layer
-OTHERS = 1500  # images beside the picture, morphed with the same core; and as many public ones
+OTHERS = 1000  # images beside the picture, morphed with the same core; and as many public ones
 MOST_UPLOADS = 8  # kept in memory; the oldest goes first
 PHOTOS = dict(zip(PRIVATE_PHOTOS, ("A cat", "A cup of coffee", "A rocket"), strict=True))
 CLOTHES = ("Ankle boot", "Shirt", "Bag")
@@ -46,6 +46,11 @@ class Kind:
     layer: FirstLayer
     private: Array
     public: Array
+
+    @cached_property
+    def mean(self) -> Array:
+        """The mean of public images, (1, *shape): what anybody can draw without looking."""
+        return np.asarray(self.public.mean(axis=0, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ browser gets a file that only its owner can read, and that leads to the page.
 
 import html
 import os
+import signal
 import socket
 import tempfile
 import webbrowser
@@ -38,7 +39,7 @@ def serve(port: int, opened: Callable[[str], None]) -> None:
 
     Raises:
         FileError: if the port cannot be had.
-        KeyboardInterrupt: at Ctrl-C, when everything has ended.
+        KeyboardInterrupt: at Ctrl-C or a signal to end, when everything has ended.
     """
     listening = _listen(port)
     with listening, single_products(processors(), "playground") as pool:
@@ -54,7 +55,8 @@ def serve(port: int, opened: Callable[[str], None]) -> None:
             limit_concurrency=MOST_AT_ONCE,
             timeout_graceful_shutdown=WAITS,
         )
-        uvicorn.Server(config).run(sockets=[listening])
+        with _ended_as_by_keyboard():
+            uvicorn.Server(config).run(sockets=[listening])
 
 
 @contextmanager
@@ -71,6 +73,16 @@ def door() -> Iterator[Callable[[str], None]]:
                 return  # the address was printed
 
         yield show
+
+
+@contextmanager
+def _ended_as_by_keyboard() -> Iterator[None]:
+    """Let a signal to end be the same as Ctrl-C, so that nothing is left behind."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _listen(port: int) -> socket.socket:
