@@ -42,6 +42,11 @@ MAX_PIXELS = 1 << 26
 # Bytes of one image file: no more than its pixels would take unpacked, with transparency in 16 bits.
 MAX_IMAGE_BYTES = 1 << 29
 
+# An image that is brought to the playground: a photograph of 50 million pixels has some 20 MB. What the
+# page asks besides is a few words.
+MAX_UPLOAD_BYTES = 1 << 25
+MAX_ASKED_BYTES = 1 << 12
+
 # Frames of one DICOM file: a slide of 150,000 x 150,000 pixels in tiles of 256 has a third of that. No way
 # of storing a frame takes less than these bytes.
 MAX_FRAMES = 1 << 20

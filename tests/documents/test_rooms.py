@@ -28,7 +28,8 @@ REACH = {
     "audit": PROVIDER | {"analysis", "attacks"},
     "demo": PROVIDER | {"analysis", "attacks", "audit", "torch"},
     "experiments": PROVIDER | {"analysis", "attacks", "audit", "torch"},
-    "cli": PROVIDER | {"analysis", "attacks", "audit", "torch", "demo", "experiments"},
+    "playground": PROVIDER | {"analysis", "attacks", "audit"},
+    "cli": PROVIDER | {"analysis", "attacks", "audit", "torch", "demo", "experiments", "playground"},
 }
 PURE = ("scheme", "analysis", "attacks")
 INPUT_OUTPUT = {
@@ -146,8 +147,9 @@ def test_nothing_on_the_providers_path_knows_torch(tree):
 
 def test_secrets_come_from_no_ordinary_generator(tree):
     guessers = ("attacks", "audit")  # they guess, and hold no secret
-    # Made-up pictures; other people's models; an attack.
+    # Made-up pictures; other people's models; attacks; a made-up layer.
     others = ("mole.sources.bundled", "mole.torch.chance", "mole.demo.eight_images")
+    others += ("mole.playground.morphing_trial", "mole.playground.noise_trial", "mole.playground.stock")
     for module in tree.files:
         if room_of(module) not in guessers and module not in others:
             assert "np.random" not in tree.code_of(module), module

@@ -85,13 +85,19 @@ def test_the_wheel_brings_the_command(empty_python, tmp_path):
     assert run(empty_python.with_name("mole"), "--version", cwd=tmp_path).startswith("mole 0.")
 
 
-def test_the_wheel_brings_the_audits_page(empty_python, tmp_path):
-    program = "from importlib.resources import files; print(*files('mole').joinpath('audit').iterdir())"
-    names = [Path(path).name for path in run(empty_python, "-I", "-c", program, cwd=tmp_path).split()]
-    assert {
-        "page.html.j2",
-        "pieces.html.j2",
-        "protected_page.html.j2",
-        "page.css",
-        "summary.html.j2",
-    } <= set(names)
+def test_the_wheel_brings_the_pages(empty_python, tmp_path):
+    for room, wanted in {
+        "audit": {
+            "page.html.j2",
+            "pieces.html.j2",
+            "protected_page.html.j2",
+            "page.css",
+            "summary.html.j2",
+        },
+        "playground": {"playground.html", "playground.css", "playground.js"},
+    }.items():
+        program = (
+            f"from importlib.resources import files; print(*files('mole').joinpath('{room}').iterdir())"
+        )
+        names = [Path(path).name for path in run(empty_python, "-I", "-c", program, cwd=tmp_path).split()]
+        assert wanted <= set(names)

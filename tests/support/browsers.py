@@ -39,14 +39,24 @@ def problems(browser, file: Path, *, barriers: bool = True, **how) -> list[str]:
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
     broken = page.evaluate("[...document.images].filter(i => !i.complete || !i.naturalWidth).length")
     found += [f"{broken} pictures did not load"] * bool(broken)
-    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    found += [f"{wide} pixels wider than the screen"] * (wide > 0)
-    if barriers:  # of what is right, axe need not say where it stands
-        axe = Axe().run(page, options={"resultTypes": ["violations"]})
-        found += [
-            f"axe: {violation['id']} ({violation['impact']}) at {node['target']}"
-            for violation in axe.response["violations"]
-            for node in violation["nodes"]
-        ]
+    found += overflow(page)
+    if barriers:
+        found += barriers_of(page)
     context.close()
     return found
+
+
+def overflow(page) -> list[str]:
+    """Whether a page is wider than its window."""
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return [f"{wide} pixels wider than the screen"] * (wide > 0)
+
+
+def barriers_of(page) -> list[str]:
+    """What axe finds; of what is right, it need not say where it stands."""
+    axe = Axe().run(page, options={"resultTypes": ["violations"]})
+    return [
+        f"axe: {violation['id']} ({violation['impact']}) at {node['target']}"
+        for violation in axe.response["violations"]
+        for node in violation["nodes"]
+    ]

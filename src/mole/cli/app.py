@@ -150,6 +150,12 @@ COMMANDS = {
         "Play both roles on Fashion-MNIST: export, review, deliver, verify, train three ways, audit.",
         "--out mole-demo",
     ),
+    "playground": Entry(
+        BOTH,
+        "playground",
+        "Open a local page: choose a picture, move kappa and noise, and see what each attacker gets.",
+        "--no-browser",
+    ),
 }
 
 

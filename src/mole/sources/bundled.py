@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from mole.errors import ParameterError
+from mole.errors import MissingExtraError, ParameterError
 from mole.scheme.shapes import Shape, shape_text
 
 # Photographs inside scikit-image, free to use. The two groups show different things.
@@ -69,11 +69,25 @@ def _resized(images: Pixels, shape: Shape) -> Pixels:
     return images[:, np.newaxis]
 
 
+def photograph(name: str) -> Image.Image:
+    """One of the photographs inside scikit-image, in colour.
+
+    >>> photograph("chelsea").size
+    (451, 300)
+
+    Raises:
+        MissingExtraError: without scikit-image.
+    """
+    try:
+        import skimage.data  # noqa: PLC0415  (half a second)
+    except ImportError:
+        raise MissingExtraError("photographs come from scikit-image", "audit") from None
+    return Image.fromarray(np.asarray(getattr(skimage.data, name)())).convert("RGB")
+
+
 def cut_outs(names: tuple[str, ...], shape: Shape, count: int, rng: np.random.Generator) -> Pixels:
     """Random cut-outs, some of them mirrored, scaled to size."""
-    import skimage.data  # noqa: PLC0415  (half a second)
-
-    photos = [Image.fromarray(np.asarray(getattr(skimage.data, name)())).convert("RGB") for name in names]
+    photos = [photograph(name) for name in names]
     height, width = shape[1:]
     images = np.empty((count, 3, height, width), np.uint8)
     for index in range(count):
