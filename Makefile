@@ -14,7 +14,7 @@ setup: $(READY)  ## Make .venv with pinned dependencies
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --no-compile --editable '.[torch,dicom,s3,ray,audit,export,front,dev]'
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --no-compile --editable '.[torch,dicom,s3,ray,audit,export,front,serve,client,dev]'
 	touch $@
 
 demo: $(READY)  ## Play both roles on the data that ships with the package

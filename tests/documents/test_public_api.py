@@ -58,6 +58,8 @@ def test_the_public_names_of_mole_torch():
         "evaluate",
         "evaluate_on",
         "export_first_layer",
+        "export_model",
+        "export_on",
         "find_first_layer",
         "fit_head_on",
         "load_checkpoint",

@@ -28,7 +28,8 @@ REACH = {
     "audit": PROVIDER | {"analysis", "attacks"},
     "demo": PROVIDER | {"analysis", "attacks", "audit", "torch"},
     "experiments": SHARED | {"exchange", "sources", "protection", "torch"},
-    "cli": PROVIDER | {"analysis", "attacks", "audit", "torch", "demo", "experiments"},
+    "serving": SHARED | {"exchange", "protection"},
+    "cli": PROVIDER | {"analysis", "attacks", "audit", "torch", "demo", "experiments", "serving"},
 }
 PURE = ("scheme", "analysis", "attacks")
 INPUT_OUTPUT = {

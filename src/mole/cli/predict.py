@@ -118,7 +118,7 @@ def _predict_requests(
 ) -> dict[str, Any]:
     """Predictions for morphed requests, and what there is to tell of them."""
     opened, _ = _opened(requests, checkpoint, identity)
-    answers = _developer().predict_on(opened, checkpoint=checkpoint, out=out, **options)
+    answers = developer().predict_on(opened, checkpoint=checkpoint, out=out, **options)
     facts: dict[str, Any] = {"predictions": str(out), "rows": answers.num_rows}
     if "label" in answers.column_names:
         facts["accuracy"] = float((answers["prediction"].to_numpy() == answers["label"].to_numpy()).mean())
@@ -148,7 +148,7 @@ def evaluate(
     with warnings_said(quiet=quiet), progress_bar("Evaluating", quiet=quiet) as progress:
         opened, known = _opened(delivery, checkpoint, identity)
         name = split_to_score(opened) if split is None else split
-        score: Score = _developer().evaluate_on(
+        score: Score = developer().evaluate_on(
             opened, checkpoint=checkpoint, split=name, network=network, batch_size=batch_size,
             device=device, progress=progress,
         )  # fmt: skip
@@ -170,7 +170,7 @@ def evaluate(
             typer.echo(fit_to_print(line))
 
 
-def _developer() -> Any:
+def developer() -> Any:
     """The developer's tools, which load PyTorch."""
     import mole.torch  # noqa: PLC0415  (an extra)
 

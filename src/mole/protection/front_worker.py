@@ -14,6 +14,7 @@ from typing import IO
 
 import numpy as np
 
+from mole.protection.onnx_session import OnnxSession
 from mole.scheme.shapes import Array
 
 MAX_MEMORY = 8 << 30
@@ -57,16 +58,9 @@ def main(path: str, digest: str, threads: int, most: int) -> None:
     content = Path(path).read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         sys.exit("the front is not the one that was checked")
-    import onnxruntime  # noqa: PLC0415  (after the bounds)
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    name = session.get_inputs()[0].name
+    session = OnnxSession(content, threads=threads)  # loads onnxruntime, after the bounds
     while (batch := read_array(sys.stdin.buffer, most)) is not None:
-        (features,) = session.run(None, {name: batch})
-        write_array(sys.stdout.buffer, np.asarray(features, np.float32))
+        write_array(sys.stdout.buffer, session(batch))
 
 
 if __name__ == "__main__":
