@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_public_names():
     assert sorted(mole.__all__) == [
         "AugmentedLayer",
+        "Client",
         "Delivery",
         "FirstLayer",
         "MoleError",

@@ -5,6 +5,7 @@ numbers in it or, as the protocol's extension for binary tensors has it, in byte
 are protobuf (`mole.exchange.inference_protobuf`). Either side takes the other's for hostile.
 """
 
+import ipaddress
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -201,6 +202,18 @@ def _tensor(fields: Fields, rest: memoryview) -> tuple[Tensor, int]:
             f"the tensor '{shown(name)}' has a 'binary_data_size' that its message does not hold"
         )
     return Tensor(name, datatype, shape, bytes(rest[: int(size)])), int(size)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine alone: elsewhere nothing is said in clear.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def check_sides(shape: Sequence[int]) -> Shape:

@@ -61,7 +61,7 @@ class Spending:
     def draft(self, draft: str) -> str | None:
         """The name that a delivery was begun under, if it was."""
         for path in self.paths:
-            with _opened(path) as found:
+            with opened(path) as found:
                 row = found.execute("SELECT name FROM drafts WHERE draft = ?", (draft,)).fetchone()
             if row is not None:
                 return str(row[0])
@@ -70,14 +70,14 @@ class Spending:
     def begin(self, draft: str, name: str) -> None:
         """Keep the name of a delivery, so that it can be gone on with."""
         for path in self.paths:
-            with _opened(path) as found:
+            with opened(path) as found:
                 found.execute("INSERT OR REPLACE INTO drafts VALUES (?, ?)", (draft, name))
 
     def totals(self) -> dict[str, float]:
         """Bits that each image has given away, by its digest."""
         rows: dict[tuple[str, str], float] = {}
         for path in self.paths:
-            with _opened(path) as found:
+            with opened(path) as found:
                 for delivery, image, bits in found.execute("SELECT delivery, image, bits FROM spent"):
                     rows[delivery, image] = max(bits, rows.get((delivery, image), 0.0))
         totals: dict[str, float] = {}
@@ -119,40 +119,40 @@ class Spending:
     def spend(self, delivery: str, images: Mapping[str, float]) -> None:
         """Count a delivery, once."""
         for path in self.paths:
-            with _opened(path) as found:
+            with opened(path) as found:
                 rows = [(delivery, image, bits) for image, bits in images.items()]
                 found.executemany("INSERT OR IGNORE INTO spent VALUES (?, ?, ?)", rows)
 
     def forget(self, delivery: str) -> None:
         """Take back a delivery of which nothing was made."""
         for path in self.paths:
-            with _opened(path) as found:
+            with opened(path) as found:
                 found.execute("DELETE FROM spent WHERE delivery = ?", (delivery,))
 
     def _deliveries(self) -> set[str]:
         found: set[str] = set()
         for path in self.paths:
-            with _opened(path) as opened:
-                found.update(name for (name,) in opened.execute("SELECT DISTINCT delivery FROM spent"))
+            with opened(path) as file:
+                found.update(name for (name,) in file.execute("SELECT DISTINCT delivery FROM spent"))
         return found
 
     def _of(self, delivery: str) -> set[str]:
         images: set[str] = set()
         for path in self.paths:
-            with _opened(path) as found:
+            with opened(path) as found:
                 rows = found.execute("SELECT image FROM spent WHERE delivery = ?", (delivery,))
                 images.update(image for (image,) in rows)
         return images
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """A file of it, made if it is missing; what is done to it is done wholly, or not at all."""
+def opened(path: Path, tables: str = TABLES) -> Iterator[sqlite3.Connection]:
+    """A file of tables for the owner alone, made if missing; work on it is done wholly or not at all."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         with closing(sqlite3.connect(path)) as connection, connection:
-            connection.executescript(TABLES)
+            connection.executescript(tables)
             yield connection
     except OSError as error:
         raise DeliveryError(

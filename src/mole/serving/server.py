@@ -13,7 +13,6 @@ It listens on this machine alone, unless told otherwise, and then only with TLS 
 """
 
 import asyncio
-import ipaddress
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ import grpc
 import uvicorn
 
 from mole.errors import FileError, ParameterError
+from mole.exchange.inference_messages import is_loopback
 from mole.exchange.served_model import ServedFile
 from mole.serving.grpc_door import grpc_door
 from mole.serving.http_door import http_door
@@ -82,18 +82,6 @@ class Addresses:
 
     http: str
     grpc: str
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine alone.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-    (True, True, True, False)
-    """
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def serve(
