@@ -80,9 +80,9 @@ def _add(message: Any, number: int, name: str, kind: str, *, choice: bool = Fals
 
 
 _POOL = descriptor_pool.DescriptorPool()  # of our own: others register the same names
-_POOL.Add(_descriptor())  # type: ignore[no-untyped-call]
+_POOL.Add(_descriptor())
 MESSAGES: dict[str, Any] = {
-    name: message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"{PACKAGE}.{name}"))  # type: ignore[no-untyped-call]
+    name: message_factory.GetMessageClass(_POOL.FindMessageTypeByName(f"{PACKAGE}.{name}"))
     for name in TABLE
 }
 

@@ -52,14 +52,14 @@ def onnx_of(
     onnx = exporter(what)
     example = torch.zeros(2, *input_shape)
     batches = ({0: torch.export.Dim("batch", min=1)},)
-    said = {} if names is None else {"input_names": names[:1], "output_names": names[1:]}
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it misses a package that is not needed
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, about itself
         try:
             exported = torch.onnx.export(
-                module.eval(), (example,), dynamo=True, dynamic_shapes=batches, verbose=False, **said
-            )
+                module.eval(), (example,), dynamo=True, dynamic_shapes=batches, verbose=False,
+                input_names=names and names[:1], output_names=names and names[1:],
+            )  # fmt: skip
         except Exception as error:  # the exporter fails in many ways on what it does not know
             raise ParameterError(
                 f"PyTorch cannot write this network as ONNX: {first_line(error)}"
