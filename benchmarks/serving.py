@@ -32,7 +32,8 @@ from mole.torch import attach, export_first_layer, export_model
 from mole.torch.networks import build_network
 
 SHAPE = (3, 32, 32)
-NETWORKS = {"vgg16": {"rows": {}, "tiles of 4": {"tile": 4}}, "small_resnet": {"tiles of 4": {"tile": 4}}}
+# The side of tiles; None for blocks of rows, and 0 for plain data.
+NETWORKS = {"vgg16": {"rows": None, "tiles of 4": 4}, "small_resnet": {"tiles of 4": 4}}
 CLIENTS, ROWS = 4, 8
 MANY_CLIENTS = 16
 
@@ -49,19 +50,18 @@ class Server:
     """`mole serve` on ports that are free; a context manager."""
 
     def __init__(self, file: Path, *options: str) -> None:
-        command = [Path(sys.executable).with_name("mole"), "serve", file, "--port", "0", "--grpc-port", "0"]
-        self._process = subprocess.Popen(
-            [*command, "--json", "--quiet", *options], stdout=subprocess.PIPE, text=True
-        )
-        assert self._process.stdout is not None  # noqa: S101  (it is a pipe)
-        self.where: dict[str, str] = json.loads(self._process.stdout.readline())
+        ports = () if "--port" in options else ("--port", "0", "--grpc-port", "0")
+        command = [str(Path(sys.executable).with_name("mole")), "serve", str(file), *ports, *options]
+        self.process = subprocess.Popen([*command, "--json", "--quiet"], stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None  # noqa: S101  (it is a pipe)
+        self.where: dict[str, str] = json.loads(self.process.stdout.readline())
 
     def __enter__(self) -> "Server":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.send_signal(signal.SIGTERM)
-        self._process.wait(60)
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60)
 
 
 def load(url: str, model: str, rows: np.ndarray[Any, Any], clients: int, seconds: float) -> Turn:
@@ -90,13 +90,13 @@ def load(url: str, model: str, rows: np.ndarray[Any, Any], clients: int, seconds
     return Turn(len(latencies) / taken, float(p50), float(p99))
 
 
-def exported(name: str, cut: dict[str, int] | None, path: Path) -> Path:
+def exported(name: str, tile: int | None, path: Path) -> Path:
     """A network for plain data, or for data of a key."""
     torch.manual_seed(0)
     model = build_network(name, SHAPE, 10)
-    if cut is not None:
+    if tile != 0:
         layer = export_first_layer(model, SHAPE)
-        key = mole.MorphKey.generate(SHAPE, insecure_seed=bytes(32), **cut)
+        key = mole.MorphKey.generate(SHAPE, insecure_seed=bytes(32), tile=tile)
         attach(model, mole.augment(layer, key))
     export_model(model.eval(), CheckpointFacts(name, SHAPE, 10), path)
     return path
@@ -104,7 +104,7 @@ def exported(name: str, cut: dict[str, int] | None, path: Path) -> Path:
 
 def compared(name: str, folder: Path, rounds: int, seconds: float) -> list[dict[str, Any]]:
     """One network, plain and morphed, over both doors."""
-    cuts: dict[str, dict[str, int] | None] = {"plain": None, **NETWORKS[name]}
+    cuts: dict[str, int | None] = {"plain": 0, **NETWORKS[name]}
     turns: dict[tuple[str, str], list[Turn]] = {}
     rows = np.random.default_rng(0).normal(size=(ROWS, *SHAPE)).astype(np.float32)
     files = {what: exported(name, cut, folder / f"{name}-{what}.onnx") for what, cut in cuts.items()}

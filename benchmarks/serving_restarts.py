@@ -7,11 +7,8 @@ end.
 """
 
 import argparse
-import json
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -28,7 +25,7 @@ from mole.protection.onnx_session import OnnxSession
 from mole.provider.channels import Channel
 from mole.provider.ledger import STATE, Ledger
 from mole.provider.request_log import RequestLog
-from serving import SHAPE, exported
+from serving import SHAPE, Server, exported
 
 KILLS, THREADS, ROWS, DOWN = 2, 3, 8, 2.0
 
@@ -50,16 +47,6 @@ class Counted:
         return getattr(self._channel, name)
 
 
-def start(file: Path, port: int, grpc_port: int) -> tuple[subprocess.Popen[str], dict[str, str]]:
-    """A server, once it answers."""
-    command = [Path(sys.executable).with_name("mole"), "serve", file, "--json", "--quiet"]
-    process = subprocess.Popen(
-        [*command, "--port", str(port), "--grpc-port", str(grpc_port)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None  # noqa: S101  (it is a pipe)
-    return process, json.loads(process.stdout.readline())
-
-
 def main() -> None:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -73,13 +60,14 @@ def main() -> None:
 
 def measured(folder: Path, seconds: float, most: int) -> dict[str, Any]:
     """What came of all requests."""
-    file = exported("small_resnet", {"tile": 4}, folder / "model.onnx")
+    file = exported("small_resnet", 4, folder / "model.onnx")
     key = mole.MorphKey.generate(SHAPE, insecure_seed=bytes(32), tile=4)
     images = np.random.default_rng(0).normal(size=(64, ROWS, *SHAPE)).astype(np.float32)
     session = OnnxSession.open(file)
     expected = [session(np.asarray(mole.morph(some, key))) for some in images]
-    process, where = start(file, 0, 0)
-    ports = [int(where[door].rpartition(":")[2]) for door in ("http", "grpc")]
+    server = Server(file)
+    where = server.where
+    ports = [where[door].rpartition(":")[2] for door in ("http", "grpc")]
     sent, answered = Counter[str](), Counter[str]()
     right, wrong, asked, errors = [0] * THREADS, [0] * THREADS, [0] * THREADS, list[str]()
     end = time.monotonic() + seconds
@@ -87,7 +75,7 @@ def measured(folder: Path, seconds: float, most: int) -> dict[str, Any]:
     def ask(number: int) -> None:
         door = ("http", "grpc")[number % 2]
         with mole.Client(where[door], key, batch_rows=ROWS, patience=120) as client:
-            client._channel = Counted(client._channel, sent, answered)  # type: ignore[assignment]
+            client._channel = Counted(client._channel, sent, answered)
             for turn in range(most):
                 if time.monotonic() > end:
                     return
@@ -107,14 +95,14 @@ def measured(folder: Path, seconds: float, most: int) -> dict[str, Any]:
     began = time.monotonic()
     for kill in range(KILLS):
         time.sleep(max(0.0, began + seconds * (kill + 1) / (KILLS + 1) - time.monotonic()))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
         time.sleep(DOWN)
-        process, _ = start(file, *ports)
+        server = Server(file, "--port", ports[0], "--grpc-port", ports[1])
     for thread in threads:
         thread.join()
-    process.send_signal(signal.SIGTERM)
-    process.wait(60)
+    server.process.send_signal(signal.SIGTERM)
+    server.process.wait(60)
     log = RequestLog.beside(Ledger(key.fingerprint, key.path)).entries()
     return {
         "seconds": seconds,

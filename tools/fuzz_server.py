@@ -177,9 +177,12 @@ class Fuzzer:
 
 def started(model: Path) -> tuple[subprocess.Popen[str], dict[str, str]]:
     """A server of our own, on ports of this machine that are free."""
-    command = [Path(sys.executable).with_name("mole"), "serve", model, "--port", "0", "--grpc-port", "0"]
+    command = [str(Path(sys.executable).with_name("mole")), "serve", str(model)]
     process = subprocess.Popen(
-        [*command, "--json", "--quiet"], stdout=subprocess.PIPE, text=True, env={**os.environ}
+        [*command, "--port", "0", "--grpc-port", "0", "--json", "--quiet"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ},
     )
     assert process.stdout is not None  # noqa: S101  (it is a pipe)
     return process, json.loads(process.stdout.readline())

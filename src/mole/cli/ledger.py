@@ -41,8 +41,8 @@ def ledger(
         **_asked(requests),
     }
     if as_json:
-        each = {"entries": entries, "requests by id": requests}
-        show({**facts, **{name: [*map(asdict, some)] for name, some in each.items()}}, as_json=True)
+        each = {"entries": [*map(asdict, entries)], "requests by id": [*map(asdict, requests)]}
+        show({**facts, **each}, as_json=True)
         return
     show({**facts, "first layers": len(layers)}, as_json=False)
     for entry in entries:
@@ -76,7 +76,7 @@ def _asked(requests: Sequence[LoggedRequest]) -> dict[str, Any]:
 
 def _spent(found: Ledger, entries: Sequence[Entry], requests: Sequence[LoggedRequest]) -> dict[str, Any]:
     """The most that any image has given away; nothing where no delivery was protected."""
-    if all(entry.bits is None for entry in (*entries, *requests)):
+    if all(bits is None for bits in [entry.bits for entry in entries] + [one.bits for one in requests]):
         return {}
     totals = Spending.beside(found).totals()
     return {"bits given away": round(max(totals.values(), default=0.0), 6)}

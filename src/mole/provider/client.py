@@ -104,9 +104,10 @@ class Client:
         if min(batch_rows, connections) < 1 or min(timeout, patience) <= 0:
             raise ParameterError("batch_rows, connections, timeout and patience have to be positive")
         self.url, self.key, self.model = url, key, model
-        self.layer = load(Path(layer)) if isinstance(layer, str | PathLike) else layer
-        if self.layer is not None and not isinstance(self.layer, FirstLayer):
+        found = load(Path(layer)) if isinstance(layer, str | PathLike) else layer
+        if found is not None and not isinstance(found, FirstLayer):
             raise ParameterError("an augmented layer is the developer's: give the first layer")
+        self.layer = found
         ledger = Ledger(key.fingerprint, key.path)
         self._check_layer(ledger)
         self._protected = (

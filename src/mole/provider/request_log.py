@@ -90,11 +90,17 @@ class RequestLog:
             if not path.exists():
                 continue
             with opened(path, TABLES) as found:
-                for *facts, is_answered in found.execute("SELECT * FROM requests"):
-                    entry = LoggedRequest(*facts, answered=bool(is_answered))
+                for row in found.execute("SELECT * FROM requests"):
+                    entry = _entry(*row)
                     if entry.id not in ours or entry.answered:
                         ours[entry.id] = entry
         return sorted(ours.values(), key=lambda entry: entry.date)
+
+
+def _entry(  # noqa: PLR0917  (the columns of the table)
+    id: str, date: str, server: str, model: str, rows: int, bits: float | None, answered: int
+) -> LoggedRequest:
+    return LoggedRequest(id, date, server, model, rows, bits, bool(answered))
 
 
 def now() -> str:
