@@ -33,7 +33,10 @@ from mole.torch.networks import build_network
 
 SHAPE = (3, 32, 32)
 # The side of tiles; None for blocks of rows, and 0 for plain data.
-NETWORKS = {"vgg16": {"rows": None, "tiles of 4": 4}, "small_resnet": {"tiles of 4": 4}}
+NETWORKS: dict[str, dict[str, int | None]] = {
+    "vgg16": {"rows": None, "tiles of 4": 4},
+    "small_resnet": {"tiles of 4": 4},
+}
 CLIENTS, ROWS = 4, 8
 MANY_CLIENTS = 16
 

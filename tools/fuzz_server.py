@@ -61,6 +61,11 @@ class Fuzzer:
             raise SystemExit(f"a good request is refused: {status} {content[:200]!r}")
         return np.frombuffer(content[int(headers[LENGTH_HEADER]) :], "<f4")
 
+    def close(self) -> None:
+        """Let go of connections."""
+        self._connection.close()
+        self._channel.close()
+
     def one(self) -> None:
         """One broken request.
 

@@ -129,7 +129,7 @@ async def _serve(inference: Inference, listening: Listening, on_ready: Callable[
         bound.close()
         raise _taken(listening.host, listening.grpc_port, "the port is taken, or not yours") from None
     web = _Web(uvicorn.Config(
-        http_door(inference), log_level="warning", access_log=False, server_header=False, lifespan="off",
+        http_door(inference), log_level="error", access_log=False, server_header=False, lifespan="off",
         http="httptools", ws="none", timeout_graceful_shutdown=SECONDS_TO_FINISH,
         ssl_certfile=listening.certificate, ssl_keyfile=listening.private_key,
     ))  # fmt: skip
