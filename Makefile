@@ -14,7 +14,7 @@ setup: $(READY)  ## Make .venv with pinned dependencies
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --no-compile --editable '.[torch,dicom,s3,ray,audit,export,front,playground,dev]'
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --no-compile --editable '.[torch,dicom,s3,ray,audit,export,front,serve,client,playground,dev]'
 	touch $@
 
 demo: $(READY)  ## Play both roles on the data that ships with the package
@@ -71,6 +71,8 @@ bench: $(READY)  ## Run the benchmarks, rewrite their JSON and docs/performance.
 	$(BIN)/python benchmarks/networks.py
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/scale.py $(if $(MOST),--most $(MOST))
+	$(BIN)/python benchmarks/serving.py
+	$(BIN)/python benchmarks/serving_restarts.py
 	$(BIN)/python tools/performance.py
 	$(BIN)/python tools/protection.py
 

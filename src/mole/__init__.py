@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from mole.exchange.layer_files import load as load
     from mole.exchange.layer_files import save as save
     from mole.exchange.verify import verify as verify
+    from mole.provider.client import Client as Client
     from mole.provider.deliver import deliver as deliver
     from mole.provider.keys import MorphKey as MorphKey
     from mole.provider.keys.key import augment as augment
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AugmentedLayer": "scheme.augmented",
+    "Client": "provider.client",
     "Delivery": "exchange.delivery",
     "FirstLayer": "scheme.first_layer",
     "MorphKey": "provider.keys",

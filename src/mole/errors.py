@@ -11,6 +11,8 @@
     │   ├── SourceError        ... of the provider's data
     │   │   └── ProblemsError  ... in several ways
     │   └── DeliveryError      ... of a delivery
+    ├── ServerError            a server that cannot be reached, or refuses a request
+    │   └── TryAgainError      ... and that may answer the same request later
     └── MissingExtraError      an optional part that is not installed
 
     MoleWarning                something that works, and should not go unnoticed
@@ -141,6 +143,14 @@ class ProblemsError(SourceError):
 
 class DeliveryError(FileError):
     """A delivery that cannot be made, read or trusted."""
+
+
+class ServerError(MoleError):
+    """A server that cannot be reached, or that refuses a request."""
+
+
+class TryAgainError(ServerError):
+    """A server that may answer the same request later: it is busy, starts, or has just died."""
 
 
 class MissingExtraError(MoleError):

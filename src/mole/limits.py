@@ -67,6 +67,23 @@ ALWAYS_READ_OF_A_SHARD = 1 << 27
 # which are taken in one piece; the rest is read byte by byte.
 MAX_FOOTER_BYTES = 1 << 20
 
+# A request to a network: numbers as bytes, which take no more room in memory; and numbers as JSON, of which
+# objects in memory take twenty times as much. What describes bytes is a few hundred characters.
+MAX_REQUEST_BYTES = 1 << 26
+MAX_INLINE_BYTES = 1 << 23
+MAX_HEADER_BYTES = 1 << 16
+MAX_REQUEST_ROWS = 1 << 12
+MAX_TENSORS = 16
+
+
+def most_in_a_request(elements: int) -> int:
+    """How many bytes a request may have to a network that takes samples of so many numbers.
+
+    >>> most_in_a_request(3072) >> 20, most_in_a_request(1 << 24) >> 20
+    (64, 129)
+    """
+    return max(MAX_REQUEST_BYTES, 2 * 4 * elements + (1 << 20))
+
 
 def most_unpacked(packed: int) -> int:
     """How many bytes a packed file of this size may unpack to.

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_public_names():
     assert sorted(mole.__all__) == [
         "AugmentedLayer",
+        "Client",
         "Delivery",
         "FirstLayer",
         "MoleError",
@@ -60,6 +61,8 @@ def test_the_public_names_of_mole_torch():
         "evaluate",
         "evaluate_on",
         "export_first_layer",
+        "export_model",
+        "export_on",
         "find_first_layer",
         "fit_head_on",
         "load_checkpoint",

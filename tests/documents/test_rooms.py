@@ -29,7 +29,9 @@ REACH = {
     "demo": PROVIDER | {"analysis", "attacks", "audit", "torch"},
     "experiments": PROVIDER | {"analysis", "attacks", "audit", "torch"},
     "playground": PROVIDER | {"analysis", "attacks", "audit"},
-    "cli": PROVIDER | {"analysis", "attacks", "audit", "torch", "demo", "experiments", "playground"},
+    "serving": SHARED | {"exchange", "protection"},
+    "cli": PROVIDER
+    | {"analysis", "attacks", "audit", "torch", "demo", "experiments", "playground", "serving"},
 }
 PURE = ("scheme", "analysis", "attacks")
 INPUT_OUTPUT = {

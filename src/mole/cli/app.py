@@ -114,6 +114,18 @@ COMMANDS = {
         "Score a trained network on a delivery with labels: accuracy, AUC and the confusion matrix.",
         "delivery --checkpoint model.safetensors --split test",
     ),
+    "export": Entry(
+        DEVELOPER,
+        "export",
+        "Write a trained network as ONNX, with its augmented layer, for `mole serve` or another server.",
+        "model.safetensors --delivery delivery --out model.onnx",
+    ),
+    "serve": Entry(
+        DEVELOPER,
+        "serve",
+        "Answer morphed requests over the network, in the Open Inference Protocol (KServe v2).",
+        "model.onnx --port 8080",
+    ),
     "predict": Entry(
         BOTH,
         "predict",

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mole.cli.export import served_facts
 from mole.cli.named_files import secrets_for
 from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption, QuietOption
 from mole.cli.terminal import progress_bar, show
@@ -13,6 +14,7 @@ from mole.exchange.checkpoint_files import is_checkpoint, read_checkpoint
 from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load
 from mole.exchange.protection_words import protection_facts
+from mole.exchange.served_model import is_served, read_served
 from mole.exchange.signatures import check_delivery
 from mole.exchange.split_roles import rows_by_split, views_by_split
 from mole.protection.front_file import Front, read_front
@@ -34,8 +36,8 @@ def info(
         str,
         typer.Argument(
             metavar="FILE",
-            help="A delivery (a folder or a URL), a first or augmented layer, a key, a checkpoint, a front "
-            "or a head (.onnx).",
+            help="A delivery (a folder or a URL), a first or augmented layer, a key, a checkpoint, a "
+            "front, a head or a network to serve (.onnx).",
         ),
     ],
     as_json: JsonOption = False,
@@ -54,7 +56,7 @@ def info(
             secrets = secrets_for(path, passphrase_file, identity)
             facts = _key_facts(MorphKey.load(path, progress=making, **secrets))
     elif path.suffix.lower() == ".onnx":
-        facts = _head_facts(read_head(path)) if is_head(path) else _front_facts(read_front(path))
+        facts = _onnx_facts(path)
     elif is_checkpoint(path):
         facts = _checkpoint_facts(path)
     else:
@@ -125,6 +127,15 @@ def _checkpoint_facts(path: Path) -> dict[str, Any]:
         "numbers": sum(array.size for array in state.values()),
         "bytes": sum(array.nbytes for array in state.values()),
     }
+
+
+def _onnx_facts(path: Path) -> dict[str, Any]:
+    """What an ONNX file holds, by what its metadata says it is."""
+    if is_head(path):
+        return _head_facts(read_head(path))
+    if is_served(path):
+        return {"what": "network to serve", **served_facts(read_served(path))}
+    return _front_facts(read_front(path))
 
 
 def _front_facts(front: Front) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from mole.errors import KeyFileError
 from mole.exchange.protection_words import counted_bits
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import FINGERPRINT, SUFFIX, Entry, Ledger
+from mole.provider.request_log import LoggedRequest, RequestLog
 from mole.provider.spending import Spending
 
 
@@ -27,6 +28,7 @@ def ledger(
     """List what was delivered under a key, from the ledger beside it and the one in your own folder."""
     found = _ledger(key, passphrase_file, identity)
     entries = found.entries()
+    requests = RequestLog.beside(found).entries()
     layers = list(dict.fromkeys(entry.layer_fingerprint for entry in entries))
     if replaced := found.replaced_key():
         warn(f"the ledger beside {key} saw another key last, with the fingerprint {replaced}", quiet=quiet)
@@ -35,10 +37,12 @@ def ledger(
         "deliveries": len(entries),
         "rows": sum(entry.rows for entry in entries),
         "first layers": layers,
-        **_spent(found, entries),
+        **_spent(found, entries, requests),
+        **_asked(requests),
     }
     if as_json:
-        show({**facts, "entries": [asdict(entry) for entry in entries]}, as_json=True)
+        each = {"entries": [*map(asdict, entries)], "requests by id": [*map(asdict, requests)]}
+        show({**facts, **each}, as_json=True)
         return
     show({**facts, "first layers": len(layers)}, as_json=False)
     for entry in entries:
@@ -58,9 +62,21 @@ def _ledger(key: str, passphrase_file: Path | None, identity: list[Path] | None)
     return Ledger(opened.fingerprint, opened.path)
 
 
-def _spent(found: Ledger, entries: Sequence[Entry]) -> dict[str, Any]:
+def _asked(requests: Sequence[LoggedRequest]) -> dict[str, Any]:
+    """What was asked of servers; nothing where that never happened."""
+    if not requests:
+        return {}
+    return {
+        "requests": len(requests),
+        "rows in requests": sum(request.rows for request in requests),
+        "requests without an answer": sum(not request.answered for request in requests),
+        "last request": requests[-1].date,
+    }
+
+
+def _spent(found: Ledger, entries: Sequence[Entry], requests: Sequence[LoggedRequest]) -> dict[str, Any]:
     """The most that any image has given away; nothing where no delivery was protected."""
-    if all(entry.bits is None for entry in entries):
+    if all(bits is None for bits in [entry.bits for entry in entries] + [one.bits for one in requests]):
         return {}
     totals = Spending.beside(found).totals()
     return {"bits given away": round(max(totals.values(), default=0.0), 6)}

@@ -19,12 +19,25 @@ from mole.cli.options import (
     JsonOption,
     ModeOption,
     NetworkOption,
+    PassphraseFileOption,
     QuietOption,
     ResizeOption,
     SkipBadOption,
     WindowOption,
 )
 from mole.cli.predicting_at_home import HomeFrontOption, HomeHeadOption, is_at_home, predict_at_home
+from mole.cli.predicting_by_server import (
+    ModelOption,
+    ServerBitsOption,
+    ServerBudgetOption,
+    ServerCertificateOption,
+    ServerKeyOption,
+    ServerLayerOption,
+    TokenFileOption,
+    UrlOption,
+    check_without_url,
+    predict_by_server,
+)
 from mole.cli.terminal import progress_bar, show, warnings_said
 from mole.cli.wrong_calls import CallError
 from mole.errors import ParameterError
@@ -56,6 +69,14 @@ def predict(
     network: NetworkOption = None,
     front: HomeFrontOption = None,
     head: HomeHeadOption = None,
+    url: UrlOption = None,
+    key: ServerKeyOption = None,
+    layer: ServerLayerOption = None,
+    model: ModelOption = None,
+    token_file: TokenFileOption = None,
+    certificate: ServerCertificateOption = None,
+    bits: ServerBitsOption = None,
+    budget: ServerBudgetOption = None,
     mode: ModeOption = None,
     resize: ResizeOption = None,
     skip_bad: SkipBadOption = False,
@@ -75,6 +96,7 @@ def predict(
         typer.Option(metavar="N", help="For requests: rows at a time, if not 256.", min=1, max=1 << 24),
     ] = None,
     device: DeviceOption = None,
+    passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     force: ForceOption = False,
     as_json: JsonOption = False,
@@ -85,9 +107,27 @@ def predict(
     It has the answer and the probability of each class, for every row of requests by its id, or for every
     image by its name. Where classes have names, they stand beside their numbers; where the data has labels,
     so do these. With --front and --head nothing leaves your machine, and neither key nor noise is needed.
+    With --url your images are morphed and sent to the developer's server, which answers.
     """
     if out.suffix.lower() in OTHER_TABLES:
         raise CallError(f"predictions are a Parquet file: give {out.name} the ending .parquet")
+    of_server = {
+        "--key": key, "--layer": layer, "--model": model, "--token-file": token_file,
+        "--certificate": certificate, "--bits": bits, "--budget": budget,
+        "--passphrase-file": passphrase_file,
+    }  # fmt: skip
+    if url is not None:
+        check_output(out, force=force)
+        facts = predict_by_server(
+            data, url, out, key=key, layer=layer, model=model, token_file=token_file,
+            certificate=certificate, front=front, bits=bits, budget=budget, split=split, mode=mode,
+            resize=resize, skip_bad=skip_bad, window=window, depth=depth, batch_size=batch_size,
+            passphrase_file=passphrase_file, identity=identity, quiet=quiet,
+            others={"--checkpoint": checkpoint, "--network": network, "--head": head, "--device": device},
+        )  # fmt: skip
+        _tell(facts, as_json=as_json)
+        return
+    check_without_url(of_server)
     at_home = is_at_home(
         front,
         head,
@@ -108,6 +148,10 @@ def predict(
                 data, checkpoint or Path("model.safetensors"), identity, split=split, network=network,
                 out=out, batch_size=batch_size or 256, device=device, replace=force, progress=progress,
             )  # fmt: skip
+    _tell(facts, as_json=as_json)
+
+
+def _tell(facts: dict[str, Any], *, as_json: bool) -> None:
     if facts.get("accuracy") is not None:
         facts["accuracy"] = round(facts["accuracy"], 4) if as_json else percent(facts["accuracy"])
     show(facts, as_json=as_json)
@@ -118,7 +162,7 @@ def _predict_requests(
 ) -> dict[str, Any]:
     """Predictions for morphed requests, and what there is to tell of them."""
     opened, _ = _opened(requests, checkpoint, identity)
-    answers = _developer().predict_on(opened, checkpoint=checkpoint, out=out, **options)
+    answers = developer().predict_on(opened, checkpoint=checkpoint, out=out, **options)
     facts: dict[str, Any] = {"predictions": str(out), "rows": answers.num_rows}
     if "label" in answers.column_names:
         facts["accuracy"] = float((answers["prediction"].to_numpy() == answers["label"].to_numpy()).mean())
@@ -148,7 +192,7 @@ def evaluate(
     with warnings_said(quiet=quiet), progress_bar("Evaluating", quiet=quiet) as progress:
         opened, known = _opened(delivery, checkpoint, identity)
         name = split_to_score(opened) if split is None else split
-        score: Score = _developer().evaluate_on(
+        score: Score = developer().evaluate_on(
             opened, checkpoint=checkpoint, split=name, network=network, batch_size=batch_size,
             device=device, progress=progress,
         )  # fmt: skip
@@ -170,7 +214,7 @@ def evaluate(
             typer.echo(fit_to_print(line))
 
 
-def _developer() -> Any:
+def developer() -> Any:
     """The developer's tools, which load PyTorch."""
     import mole.torch  # noqa: PLC0415  (an extra)
 

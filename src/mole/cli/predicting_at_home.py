@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 
@@ -68,7 +69,11 @@ def predict_at_home(
     """Write predictions of one's own images, and what there is to tell of them."""
     at_home = AtHome.open(front, head, mode=mode, resize=resize, skip_bad=skip_bad)
     source = open_source(data, window=parse_window(window), bits=parse_depth(depth))
-    answers = at_home.predict(source, split=split, progress=progress)
+    return write_answers(at_home.predict(source, split=split, progress=progress), out)
+
+
+def write_answers(answers: pa.Table, out: Path) -> dict[str, Any]:
+    """Write a table of answers, and what there is to tell of it."""
     try:
         with new_file(out) as temporary:
             pq.write_table(answers, temporary)

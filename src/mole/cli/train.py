@@ -15,6 +15,7 @@ from mole.cli.options import (
     JsonOption,
     QuietOption,
 )
+from mole.cli.predict import developer
 from mole.cli.terminal import progress_bar, say, show, warnings_said, when_interrupted
 from mole.exchange.checkpoint_files import is_checkpoint, resume_path
 from mole.exchange.delivery import Delivery
@@ -108,13 +109,11 @@ def train(
     ):
         opened = Delivery.open(delivery, identity=identity)
         check_input(weights)
-        from mole.torch import fit_head_on, train_on  # noqa: PLC0415  (an extra)
-
         if fits_head(opened, network, weights):
-            fitted = fit_head_on(opened, out=out, replace=force, progress=progress)
+            fitted = developer().fit_head_on(opened, out=out, replace=force, progress=progress)
             tell_of_head(fitted, out, as_json=as_json, quiet=quiet)
             return
-        history = train_on(
+        history = developer().train_on(
             opened, network=network or "small_vgg", weights=weights, out=out, epochs=epochs,
             batch_size=batch_size, learning_rate=learning_rate, weight_decay=weight_decay, mixup=mixup,
             cache_features=cache_features, seed=seed, device=device,

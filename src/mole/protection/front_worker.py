@@ -17,6 +17,7 @@ from typing import IO
 
 import numpy as np
 
+from mole.protection.onnx_session import OnnxSession
 from mole.scheme.shapes import Array
 
 MAX_MEMORY = 8 << 30
@@ -60,19 +61,12 @@ def main(path: str, digest: str, threads: int, most: int) -> None:
     content = Path(path).read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         sys.exit("the front is not the one that was checked")
-    import onnxruntime  # noqa: PLC0415  (after the bounds)
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 4
-    options.add_session_config_entry("session.load_model_format", "ONNX")  # the form that was checked
-    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    name = session.get_inputs()[0].name
+    session = OnnxSession(content, threads=threads)  # loads onnxruntime, after the bounds
     while (batch := read_array(sys.stdin.buffer, most)) is not None:
-        rows = [session.run(None, {name: batch[one : one + 1]})[0] for one in range(len(batch))]
+        rows = [session(batch[one : one + 1]) for one in range(len(batch))]
         if any(row.shape[:1] != (1,) for row in rows):
             sys.exit("the front gives more or fewer rows than one for an image")  # they would be another's
-        write_array(sys.stdout.buffer, np.concatenate(rows, dtype=np.float32, casting="unsafe"))
+        write_array(sys.stdout.buffer, np.concatenate(rows))
 
 
 if __name__ == "__main__":

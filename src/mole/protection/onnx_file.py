@@ -48,18 +48,19 @@ def onnx_package(what: str, extra: str = "front") -> Any:
     return onnx
 
 
-def read_model(path: Path, what: str, most: int) -> tuple["ModelProto", str]:
+def read_model(path: Path, what: str, most: int, extra: str = "front") -> tuple["ModelProto", str]:
     """Read an ONNX file of at most so many bytes, and its SHA-256.
 
     Args:
         path: the file.
         what: the word for what it should be, such as 'front'.
         most: bytes.
+        extra: what to install where ONNX is missing.
 
     Raises:
         FileError: if it cannot be read, or holds what it may not hold.
     """
-    onnx = onnx_package(what)
+    onnx = onnx_package(what, extra)
     content = _read(path, what, most)
     where, mark = OTHER_FORM
     if content[where] == mark:  # what is checked here would not be what runs
@@ -68,7 +69,7 @@ def read_model(path: Path, what: str, most: int) -> tuple["ModelProto", str]:
         model: ModelProto = onnx.load_model_from_string(content)
     except Exception:  # of protobuf's; it has no other way to say that the file is another one
         raise FileError(f"{path} is not an ONNX file: ask for the {what} again") from None
-    if problem := next(_problems(model), None):
+    if problem := problem_of(model):
         raise FileError(f"{path} cannot be used as a {what}: {problem}")
     return model, hashlib.sha256(content).hexdigest()
 
@@ -89,6 +90,11 @@ def facts_in(model: "ModelProto", form: str, version: int) -> Fields | None:
     if fields.whole("version") != version:
         raise FormatError("it is of another version: upgrade morphed-learning")
     return fields
+
+
+def problem_of(model: "ModelProto") -> str | None:
+    """The first thing that such a file may not hold, in words; None where there is none."""
+    return next(_problems(model), None)
 
 
 def _read(path: Path, what: str, most: int) -> bytes:

@@ -20,6 +20,7 @@ from mole.protection.front_file import Front, read_front
 from mole.protection.front_runner import FrontRunner
 from mole.protection.head import softmax
 from mole.protection.head_file import HomeHead, read_head
+from mole.scheme.shapes import Array
 from mole.sources.opening import open_source
 from mole.sources.plain_samples import read_many
 from mole.sources.preparation import MODES, RESIZES, Mode, Preparation, Resize
@@ -109,13 +110,10 @@ class AtHome:
             SourceError: if the images cannot be read.
             ParameterError: if there is no split of that name; without one all are taken.
         """
-        source = open_source(data)
-        if split is not None and split not in source.splits:
-            raise ParameterError(
-                f"there is no split '{shown(split)}' in the data: it has {listed(source.splits)}"
-            )
-        chosen = source if split is None else replace(source, splits={split: source.splits[split]})
-        return table_of(self.look(chosen, progress), self.home)
+        chosen = chosen_split(open_source(data), split)
+        seen = self.look(chosen, progress)
+        chances = softmax(seen.scores)
+        return table_of(seen, chances, self.home.answers(chances))
 
     def look(self, source: Source, progress: Progress = no_progress) -> Seen:
         """What front and head make of all images of a source; features are clipped as in a delivery.
@@ -123,14 +121,14 @@ class AtHome:
         Warns:
             MoleWarning: if the images are of other classes than the head knows.
         """
-        numbers = _class_numbers(source, self.home)
+        numbers = class_numbers(source, self.home.class_names, self.home.head.classes)
         if numbers is None:
             words = f"labels are left out: {other_classes(source, self.home)}"
             warnings.warn(words, MoleWarning, stacklevel=2)
         splits, names, scores, labels = [], [], [], []
         done = 0
         with FrontRunner(self.front) as run:
-            for name, index, images in self._batches(source):
+            for name, index, images in plain_batches(self.preparation, source, skip_bad=self.skip_bad):
                 split = source.splits[name]
                 features = clip(run(images), self.home.clip)[0]
                 scores.append(self.home.head.scores(features))
@@ -146,20 +144,21 @@ class AtHome:
         theirs = source.classes if has_names else None
         return Seen(splits, names, every, found, self.home.class_names or theirs)
 
-    def _batches(self, source: Source) -> Iterator[tuple[str, list[int], npt.NDArray[np.float32]]]:
-        """Images as the front takes them: the split, the numbers of its samples, and the samples."""
-        for name, split in source.splits.items():
-            for start in range(0, len(split), SAMPLES_AT_ONCE):
-                index = list(range(start, min(start + SAMPLES_AT_ONCE, len(split))))
-                read = read_many(self.preparation, split, index, skip_bad=self.skip_bad)
-                if read.places:
-                    yield name, [index[place] for place in read.places], np.asarray(read.plain, np.float32)
+
+def plain_batches(
+    preparation: Preparation, source: Source, *, skip_bad: bool
+) -> Iterator[tuple[str, list[int], npt.NDArray[np.float32]]]:
+    """All images of a source as plain data: the split, the numbers of its samples, and the samples."""
+    for name, split in source.splits.items():
+        for start in range(0, len(split), SAMPLES_AT_ONCE):
+            index = list(range(start, min(start + SAMPLES_AT_ONCE, len(split))))
+            read = read_many(preparation, split, index, skip_bad=skip_bad)
+            if read.places:
+                yield name, [index[place] for place in read.places], np.asarray(read.plain, np.float32)
 
 
-def table_of(seen: Seen, home: HomeHead) -> pa.Table:
+def table_of(seen: Seen, chances: Array, answers: Labels) -> pa.Table:
     """Answers as a table, with names of classes and labels where there are any."""
-    chances = softmax(seen.scores)
-    answers = home.answers(chances)
     columns: dict[str, Any] = {"split": seen.splits, "name": seen.names, "prediction": answers}
     if seen.class_names is not None:
         columns["class_name"] = pa.array([seen.class_names[one] for one in answers.tolist()], pa.string())
@@ -174,19 +173,37 @@ def table_of(seen: Seen, home: HomeHead) -> pa.Table:
     return table.replace_schema_metadata({CLASS_NAMES: json.dumps([*seen.class_names])})
 
 
-def _class_numbers(source: Source, home: HomeHead) -> dict[int, int] | None:
-    """The head's number for each class of a source, by names where both have some; None where none fits."""
-    ours, theirs = source.classes, home.class_names
-    if ours is None or (theirs is None and len(ours) == home.head.classes):
-        return {number: number for number in range(home.head.classes)}
+def chosen_split(source: Source, split: str | None) -> Source:
+    """One split of a source, or all of it.
+
+    Raises:
+        ParameterError: if there is no split of that name.
+    """
+    if split is not None and split not in source.splits:
+        raise ParameterError(
+            f"there is no split '{shown(split)}' in the data: it has {listed(source.splits)}"
+        )
+    return source if split is None else replace(source, splits={split: source.splits[split]})
+
+
+def class_numbers(source: Source, theirs: tuple[str, ...] | None, classes: int) -> dict[int, int] | None:
+    """A network's number for each class of a source, by names where both have some; None where none fits."""
+    ours = source.classes
+    if ours is None or (theirs is None and len(ours) == classes):
+        return {number: number for number in range(classes)}
     known = {name: number for number, name in enumerate(theirs or ())}
     return {number: known[name] for number, name in enumerate(ours)} if set(ours) <= set(known) else None
 
 
+def classes_apart(source: Source, theirs: tuple[str, ...] | None, classes: int, who: str) -> str:
+    """In words, that a source has other classes than a network, which is called `who`."""
+    apart = f"{classes} classes without names" if theirs is None else listed(theirs)
+    return f"the {who} tells {apart} apart, and the images are of {listed(source.classes or ())}"
+
+
 def other_classes(source: Source, home: HomeHead) -> str:
     """In words, that a source has other classes than a head; nothing where they fit."""
-    if _class_numbers(source, home) is not None:
+    theirs, classes = home.class_names, home.head.classes
+    if class_numbers(source, theirs, classes) is not None:
         return ""
-    theirs = home.class_names
-    apart = f"{home.head.classes} classes without names" if theirs is None else listed(theirs)
-    return f"the head tells {apart} apart, and the images are of {listed(source.classes or ())}"
+    return classes_apart(source, theirs, classes, "head")

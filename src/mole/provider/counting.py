@@ -9,6 +9,9 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from secrets import token_hex
+from typing import Any
+
+import numpy.typing as npt
 
 from mole.errors import DeliveryError
 from mole.provider.keys import MorphKey
@@ -96,10 +99,15 @@ def image_digests(split: Split, key: MorphKey) -> Iterator[str]:
             values = split.read(index).values
         except BadSampleError:
             return None  # it does not leave, and whoever asked for it is told
-        content = hashlib.sha256(values.tobytes()).hexdigest()
-        return key.mac("protected-image", f"{values.dtype} {values.shape} {content}")
+        return image_digest(values, key)
 
     numbers = iter(range(len(split)))
     with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="digest") as pool:
         while some := list(islice(numbers, SAMPLES_AT_ONCE)):
             yield from filter(None, pool.map(digest, some))
+
+
+def image_digest(values: npt.NDArray[Any], key: MorphKey) -> str:
+    """What names a sample, from its numbers as they are stored."""
+    content = hashlib.sha256(values.tobytes()).hexdigest()
+    return key.mac("protected-image", f"{values.dtype} {values.shape} {content}")

@@ -128,8 +128,8 @@ class Spending:
     @contextmanager
     def _files(self, *, alone: bool = False) -> Iterator[list[sqlite3.Connection]]:
         """All its files, the user's first, so that two who want them alone never wait for each other."""
-        with ExitStack() as opened:
-            files = [opened.enter_context(_opened(path)) for path in self.paths]
+        with ExitStack() as stack:
+            files = [stack.enter_context(opened(path)) for path in self.paths]
             for found in files if alone else ():
                 found.execute("BEGIN IMMEDIATE")
             yield files
@@ -171,13 +171,13 @@ def _most_after(
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """A file of it, made if it is missing; what is done to it is done wholly, or not at all."""
+def opened(path: Path, tables: str = TABLES) -> Iterator[sqlite3.Connection]:
+    """A file of tables for the owner alone, made if missing; work on it is done wholly or not at all."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection, connection:
-            connection.executescript(TABLES)
+            connection.executescript(tables)
             yield connection
     except OSError as error:
         raise DeliveryError(

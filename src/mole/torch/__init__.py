@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from mole.torch.head_training import FittedHead, fit_head_on
     from mole.torch.mixing import Mixed, mixup
     from mole.torch.models import build_model
+    from mole.torch.onnx_export import export_model, export_on
     from mole.torch.pretrained import load_pretrained, save_pretrained
     from mole.torch.resume import ResumeFile
     from mole.torch.trainer import Epoch, train
@@ -70,6 +71,8 @@ __all__ = [
     "evaluate",
     "evaluate_on",
     "export_first_layer",
+    "export_model",
+    "export_on",
     "find_first_layer",
     "fit_head_on",
     "load_checkpoint",
@@ -102,6 +105,8 @@ _HOMES = {
     "build_model": "mole.torch.models",
     "evaluate": "mole.torch.evaluation",
     "evaluate_on": "mole.torch.answering",
+    "export_model": "mole.torch.onnx_export",
+    "export_on": "mole.torch.onnx_export",
     "fit_head_on": "mole.torch.head_training",
     "load_checkpoint": "mole.torch.checkpoint",
     "load_pretrained": "mole.torch.pretrained",

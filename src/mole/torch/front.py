@@ -6,10 +6,7 @@ principal components, each divided by the square root of its spread (half-whiten
 ONNX file.
 """
 
-import logging
-import warnings
 from dataclasses import dataclass
-from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,14 +16,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from mole.errors import MissingExtraError, ParameterError
+from mole.errors import ParameterError
 from mole.progress import Progress, no_progress
 from mole.protection.front_file import Front, front_metadata, read_front
-from mole.protection.onnx_file import onnx_package
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array, Shape, shape_text
-from mole.storage.atomic import new_file
 from mole.torch.models import first_line
+from mole.torch.onnx_writing import exporter, onnx_of, write_onnx
 
 IMAGES_AT_ONCE = 64
 SMALLEST = 1e-6  # share of the largest spread that a component is taken to have at least
@@ -127,7 +123,7 @@ def make_front(
         ParameterError: if there are too few images for so many features.
         MissingExtraError: without ONNX.
     """
-    _exporter()  # before the work
+    exporter("front")  # before the work
     backbone = backbone.eval()
     features = pooled_features(backbone, images, progress)
     module = FrontModule(backbone, Projection.fit(features, dimensions)).eval()
@@ -183,26 +179,8 @@ def save_front(
     normalisation: Normalisation | None = None,
 ) -> Front:
     """Write any module as a front: features of any shape, maps too, which are then clipped as a whole."""
-    onnx = _exporter()
-    example = torch.zeros(2, *input_shape)
-    batches = ({0: torch.export.Dim("batch", min=1)},)
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it misses a package that is not needed
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the exporter, about itself
-        try:
-            exported = torch.onnx.export(
-                module.eval(), (example,), dynamo=True, dynamic_shapes=batches, verbose=False
-            )
-        except Exception as error:  # the exporter fails in many ways on what it does not know
-            raise ParameterError(
-                f"PyTorch cannot write this network as ONNX: {first_line(error)}"
-            ) from error
-    if exported is None:
-        raise ParameterError("PyTorch did not export this network")
-    model = onnx.inliner.inline_local_functions(exported.model_proto)
-    onnx.helper.set_model_props(model, front_metadata(input_shape, normalisation))
-    with new_file(Path(path)) as file:
-        file.write_bytes(model.SerializeToString())
+    written = onnx_of(module, input_shape, "front")
+    write_onnx(written, front_metadata(input_shape, normalisation), Path(path))
     return read_front(Path(path))
 
 
@@ -215,14 +193,3 @@ def _run(network: nn.Module, images: Tensor) -> Any:
         raise ParameterError(
             f"the network does not run on images of {shape}: {first_line(error)}"
         ) from error
-
-
-def _exporter() -> Any:
-    """What writes ONNX files.
-
-    Raises:
-        MissingExtraError: where it is not installed.
-    """
-    if find_spec("onnxscript") is None:  # PyTorch's exporter needs it
-        raise MissingExtraError("a front is written as ONNX", "export")
-    return onnx_package("front", "export")

@@ -1,0 +1,95 @@
+"""Protected requests: front, clip, fresh noise, and what each image gives away, counted before it leaves.
+
+Noise is drawn once for each question. A request that is sent again carries the same bytes, so that it tells
+nothing more; an image that is asked about again tells as much again.
+"""
+
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mole.errors import ParameterError
+from mole.protection.front_file import Front
+from mole.protection.terms import Protection
+from mole.provider.counting import image_digest
+from mole.provider.keys import MorphKey
+from mole.provider.ledger import Ledger
+from mole.provider.protect import Protect, check_core
+from mole.provider.protector import Protector
+from mole.provider.spending import Spending
+from mole.scheme.first_layer import FirstLayer
+from mole.scheme.shapes import Array
+
+SPLIT = "requests"
+
+
+class ProtectedRequests:
+    """What makes protected rows of images, and counts them.
+
+    Attributes:
+        front: the developer's, checked.
+        bits: what one row tells at most.
+    """
+
+    def __init__(
+        self, front: Front, terms: Protection, key: MorphKey, spending: Spending, budget: float | None
+    ) -> None:
+        self.front, self.bits = front, terms.certificates[SPLIT].bits
+        self._key, self._spending, self._budget = key, spending, budget
+        self._protector = Protector(front, terms)
+
+    @classmethod
+    def of(
+        cls, protect: Protect, key: MorphKey, layer: FirstLayer | None, ledger: Ledger
+    ) -> "ProtectedRequests":
+        """Those that a provider asks for.
+
+        Raises:
+            ParameterError: if front, layer and key do not go together.
+        """
+        if layer is None:
+            raise ParameterError(
+                "protected requests need the first layer of the network on features", advice={"layer": None}
+            )
+        check_core(key)
+        front = protect.front_for(layer, "local")
+        terms = protect.terms(front, [SPLIT])
+        return cls(front, terms, key, Spending.beside(ledger), protect.budget)
+
+    def rows(self, plain: Array, originals: Sequence[npt.NDArray[Any]]) -> Array:
+        """Protected rows of images, (n, *input_shape) to (n, *features); counted from here on.
+
+        Args:
+            plain: images as the front takes them.
+            originals: what each was made from, by which it is counted.
+
+        Raises:
+            DeliveryError: if an image would exceed its budget.
+        """
+        given: dict[str, float] = {}
+        for one in originals:
+            digest = image_digest(one, self._key)
+            given[digest] = given.get(digest, 0.0) + self.bits
+        name = secrets.token_hex(16)
+        self._spending.spend(name, given, self._budget)
+        return self._protector.rows(plain, SPLIT)
+
+    def close(self) -> None:
+        """End the front's process."""
+        self._protector.close()
+
+
+def as_stored(image: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """An image, channels first, as image files are read: channels last, and none for grey.
+
+    So that an image counts as the same one, whether it is asked about from a file or from an array.
+
+    >>> as_stored(np.zeros((3, 4, 5))).shape, as_stored(np.zeros((1, 4, 5))).shape
+    ((4, 5, 3), (4, 5))
+    """
+    if image.ndim != 3 or image.shape[0] not in (1, 3, 4):
+        return np.ascontiguousarray(image)
+    return np.ascontiguousarray(image[0] if len(image) == 1 else image.transpose(1, 2, 0))
