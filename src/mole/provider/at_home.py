@@ -187,7 +187,7 @@ def chosen_split(source: Source, split: str | None) -> Source:
 
 
 def class_numbers(source: Source, theirs: tuple[str, ...] | None, classes: int) -> dict[int, int] | None:
-    """A network's number for each class of a source, by names where both have some; None where none fits."""
+    """A network's number for each class of a source, by names where both have some; None if none fits."""
     ours = source.classes
     if ours is None or (theirs is None and len(ours) == classes):
         return {number: number for number in range(classes)}
