@@ -75,6 +75,7 @@ bench: $(READY)  ## Run the benchmarks, rewrite their JSON and docs/performance.
 	$(BIN)/python benchmarks/serving_restarts.py
 	$(BIN)/python tools/performance.py
 	$(BIN)/python tools/protection.py
+	$(BIN)/python tools/paper_vs_measured.py
 
 analysis: $(READY)  ## Rewrite the figures of docs/analysis.md
 	$(BIN)/mole analyse --preset cifar-vgg16 --json > docs/results/analysis-cifar-vgg16.json
