@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo lint format test explore fuzz check docs pictures bench analysis clean
+.PHONY: help setup demo playground lint format test explore fuzz check docs pictures bench analysis clean
 
 help:  ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## Play both roles on the data that ships with the package
 	rm -rf mole-demo
 	$(BIN)/mole demo --out mole-demo
+
+playground: $(READY)  ## Open a local page to try morphing and noise on a picture
+	$(BIN)/mole playground
 
 lint: $(READY)  ## Check format, lint and types
 	$(BIN)/ruff format --check .
