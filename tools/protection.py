@@ -10,7 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mole.experiments.frontier_report import bits_in_words, draw, figure, markdown, sizes_table, table
+from mole.experiments.frontier_report import bits_in_words, drawing, figure, markdown, sizes_table, table
+from mole.experiments.results_folder import save_drawing
 from mole.protection.certificate import Certificate
 
 ROOT = Path(__file__).parents[1]
@@ -147,4 +148,4 @@ def document() -> str:
 
 if __name__ == "__main__":
     DOCUMENT.write_text(document())
-    draw(result("frontier"), PICTURE)
+    save_drawing(drawing(result("frontier")), PICTURE)

@@ -76,6 +76,10 @@ MISTAKES = {
                 ["data.npz", "--front", "other-front.onnx", "--head", "head.onnx"],
                 "features of another front",
             ),
+            (
+                ["photos", "--front", "front.onnx", "--head", "nameless.onnx"],
+                "2 classes without names apart, and the images are of cat: give images of the head's",
+            ),
             (["bare.npz", *HOME], "images without labels cannot calibrate a head"),
             (["data.npz", *HOME], "18 labelled images are too few to calibrate"),
         ],
@@ -83,15 +87,15 @@ MISTAKES = {
     },
     "experiment": {
         MISSING: [
-            ([*SIMILAR, "--images", "missing"], "missing is not there"),
-            (["frontier", "--images", "data.npz", "--public", "missing"], "missing is not there"),
+            ([*SIMILAR, "--data", "missing"], "missing is not there"),
+            (["frontier", "--data", "data.npz", "--public", "missing"], "missing is not there"),
         ],
-        TYPE: [([*SIMILAR, "--images", "text.txt"], "text.txt is not of a kind that can be read")],
-        EMPTY: [([*SIMILAR, "--images", "empty"], "empty is empty")],
-        IMAGE: [([*SIMILAR, "--images", "photos"], "photos")],
-        NAN: [([*SIMILAR, "--images", "nan.npz"], "nan.npz")],
-        SHAPE: [([*SIMILAR, "--images", "large.npz"], "large.npz")],
-        OUTPUT: [(["frontier", "--quick"], None)],
+        TYPE: [([*SIMILAR, "--data", "text.txt"], "text.txt is not of a kind that can be read")],
+        EMPTY: [([*SIMILAR, "--data", "empty"], "empty is empty")],
+        IMAGE: [([*SIMILAR, "--data", "photos"], "photos")],
+        NAN: [([*SIMILAR, "--data", "nan.npz"], "nan.npz")],
+        SHAPE: [([*SIMILAR, "--data", "large.npz"], "large.npz")],
+        OUTPUT: [(["frontier", "--preset", "tiny"], None)],
     },
 }
 

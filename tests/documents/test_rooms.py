@@ -27,7 +27,7 @@ REACH = {
     "provider": SHARED | {"exchange", "sources", "protection"},
     "audit": PROVIDER | {"analysis", "attacks"},
     "demo": PROVIDER | {"analysis", "attacks", "audit", "torch"},
-    "experiments": SHARED | {"exchange", "sources", "protection", "torch"},
+    "experiments": PROVIDER | {"analysis", "attacks", "audit", "torch"},
     "cli": PROVIDER | {"analysis", "attacks", "audit", "torch", "demo", "experiments"},
 }
 PURE = ("scheme", "analysis", "attacks")

@@ -1,4 +1,4 @@
-"""`mole experiment frontier`, quick, on the images of the package; its table and its drawing."""
+"""`mole experiment frontier`, tiny, on the images of the package; its table and its drawing."""
 
 import json
 from pathlib import Path
@@ -9,21 +9,23 @@ import pytest
 from command import call, files_in
 from experiments import frontier_result
 from fronts import front_model
-from mole.experiments.frontier_report import draw, sizes_table, table
+from mole.experiments.frontier_report import drawing, sizes_table, table
+from mole.experiments.results_folder import save_drawing
 from mole.sources.bundled import fashion_mnist
 
 onnx = pytest.importorskip("onnx")
+TINY = ["experiment", "frontier", "--preset", "tiny", "--seeds", 1]
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory) -> Path:
-    """Where the quick experiment was run, with a front besides that copies pixels it knows."""
+    """Where the tiny experiment was run, with a front besides that copies pixels it knows."""
     folder = tmp_path_factory.mktemp("frontier")
     public = fashion_mnist()["x_public"].reshape(3000, -1) / 255.0
     _, _, directions = np.linalg.svd(public[:500] - public.mean(axis=0), full_matrices=False)
     weight = (directions[:12].T / 6).astype(np.float32)
     onnx.save(front_model(weight, shape=(1, 28, 28)), folder / "own.onnx")
-    done = call("experiment", "frontier", "--quick", "--front", "own.onnx", "--cache", "cache", cwd=folder)
+    done = call(*TINY, "--front", "own.onnx", "--cache", "cache", cwd=folder)
     assert done.returncode == 0, done.stderr
     (folder / "stdout.txt").write_text(done.stdout)
     (folder / "stderr.txt").write_text(done.stderr)
@@ -31,7 +33,7 @@ def place(tmp_path_factory) -> Path:
 
 
 def test_every_front_is_measured_with_and_without_noise(place):
-    result = json.loads((place / "frontier.json").read_text())
+    result = json.loads((place / "results" / "frontier.json").read_text())
     (images,) = result["sets"]
     ways = {way["way"]: way for way in images["ways"]}
     assert list(ways) == ["pixels", "small network", "own.onnx"]
@@ -49,16 +51,16 @@ def test_every_front_is_measured_with_and_without_noise(place):
 
 def test_the_result_is_printed_as_a_table_and_drawn(place):
     printed = (place / "stdout.txt").read_text()
-    assert printed.strip() == table(json.loads((place / "frontier.json").read_text()))
-    assert (place / "frontier.svg").read_text().count("own.onnx") == 1
+    assert printed.strip() == table(json.loads((place / "results" / "frontier.json").read_text()))
+    assert (place / "results" / "frontier.svg").read_text().count("own.onnx") == 1
     assert "own.onnx, 1 bit:" in (place / "stderr.txt").read_text()
 
 
 def test_a_second_run_uses_what_was_kept(place):
     before = files_in(place / "cache")
     assert {name.partition("-")[0] for name in before if name.endswith(".onnx")} == {"front"}
-    assert any(name.startswith("result-") for name in before)
-    refused = call("experiment", "frontier", "--quick", cwd=place)
+    assert any(name.endswith(".json") for name in before)
+    refused = call(*TINY, cwd=place)
     assert refused.returncode == 1
     assert "frontier.json exists already" in refused.stderr
     assert files_in(place / "cache") == before
@@ -67,10 +69,12 @@ def test_a_second_run_uses_what_was_kept(place):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--images", "a.npz"], "--images and --public go together"),
-        (["--images", "a.npz", "--public", "b.npz"], "a.npz is not there"),
+        (["--data", "a.npz"], "--data and --public go together"),
+        (["--data", "a.npz", "--public", "b.npz"], "a.npz is not there"),
         (["--front", "missing.onnx"], "missing.onnx cannot be read"),
-        (["--draws", "0"], "draws"),
+        (["--seeds", "0"], "seeds"),
+        (["--images", "a.npz"], "the option is called --data now"),
+        (["--preset", "paper"], "frontier has no preset 'paper': it has 'cpu' and 'tiny'"),
     ],
 )
 def test_a_wrong_call_gets_one_sentence_and_writes_nothing(tmp_path, options, words):
@@ -103,7 +107,7 @@ def test_the_table_has_a_line_for_each_front():
 
 
 def test_the_drawing_shows_accuracy_of_ten_classes_and_areas_of_others(tmp_path):
-    draw(frontier_result(), tmp_path / "drawing.svg")
+    save_drawing(drawing(frontier_result()), tmp_path / "drawing.svg")
     again = tmp_path / "again.svg"
-    draw(frontier_result(), again)
+    save_drawing(drawing(frontier_result()), again)
     assert (tmp_path / "drawing.svg").read_bytes() == again.read_bytes()

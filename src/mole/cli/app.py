@@ -141,8 +141,8 @@ COMMANDS = {
     "experiment": Entry(
         BOTH,
         "experiment",
-        "Measure what protection costs in accuracy: learn from noisy features, be tested on clean ones.",
-        "frontier --images photos.npz --public other-photos.npz --cache cache --out frontier.json",
+        "Measure what the documents say, and what the paper says, on images of your own.",
+        "frontier --data photos.npz --public other-photos.npz --out results",
     ),
     "demo": Entry(
         BOTH,

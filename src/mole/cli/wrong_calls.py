@@ -19,6 +19,9 @@ RENAMED = {
         "",  # typer does not say of which command; only one has it
         "Option '--labels' requires an argument",
     ): "name a table of labels, or give --folder-labels instead for those made from folders",
+    ("experiment", "--draws"): "the option is called --seeds now",
+    ("experiment", "--images"): "the option is called --data now",
+    ("experiment", "--quick"): "it is called --preset tiny now",
     ("review", "--data"): "the data comes first now, and the layer with --layer",
     (
         "predict",

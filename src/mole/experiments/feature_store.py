@@ -5,61 +5,39 @@ images at a time: work that was interrupted goes on where it stopped. A file's n
 in it: the front's file and the images.
 """
 
-import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from mole.errors import FileError
 from mole.experiments.image_sets import Part, preparation_for
-from mole.progress import Progress, no_progress
+from mole.experiments.pieces import PieceStore, digest_of
 from mole.protection.front_file import Front, read_front
 from mole.protection.front_runner import FrontRunner
 from mole.scheme.shapes import Array, Shape
-from mole.storage.atomic import new_file, private_folder, reason_of
+from mole.storage.atomic import new_file
 
 IMAGES_AT_ONCE = 1000  # in one file
 
 
 @dataclass(frozen=True)
-class FeatureStore:
-    """A folder of fronts and of what they gave.
+class FeatureStore(PieceStore):
+    """A folder of fronts and of what they gave, beside what was found out.
 
     Attributes:
-        folder: where; it is made if it is not there.
-        progress: told how many images of a part have features.
         threads: for the front; None for one for each core.
     """
 
-    folder: Path
-    progress: Progress = no_progress
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        try:
-            private_folder(self.folder) if not self.folder.is_dir() else None
-        except OSError as error:
-            raise FileError(f"{self.folder} cannot be made: {reason_of(error)}") from None
+        self.make_folder()
 
     def front(self, facts: tuple[object, ...], make: Callable[[Path], Front]) -> Front:
         """The front of some facts, made by a function if it is not there."""
-        path = self.folder / f"front-{_digest(*facts)}.onnx"
+        path = self.folder / f"front-{digest_of(facts)}.onnx"
         return read_front(path) if path.is_file() else make(path)
-
-    def result(self, facts: tuple[object, ...], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What was found out by some facts, or is now."""
-        path = self.folder / f"result-{_digest(*facts)}.json"
-        if path.is_file():
-            kept: dict[str, Any] = json.loads(path.read_text())
-            return kept
-        made = make()
-        with new_file(path) as file:
-            file.write_text(json.dumps(made))
-        return made
 
     def features(self, front: Front, part: Part, shape: Shape) -> Array:
         """What a front gives for images of a shape: (n, d)."""
@@ -89,8 +67,4 @@ class FeatureStore:
         return kept if kept.shape == (len(block), front.dimensions) else None
 
     def _path(self, front: Front, block: Part) -> Path:
-        return self.folder / f"{_digest(front.digest, block.origin, block.start, block.stop)}.npy"
-
-
-def _digest(*facts: object) -> str:
-    return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+        return self.folder / f"{digest_of((front.digest, block.origin, block.start, block.stop))}.npy"

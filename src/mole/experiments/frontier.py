@@ -7,14 +7,15 @@ identified an image. Last, a decoder tries to rebuild images.
 """
 
 import functools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mole._version import __version__
+from mole.errors import ParameterError
 from mole.experiments.channel_scores import (
     CANDIDATES,
     Features,
@@ -32,15 +33,14 @@ from mole.experiments.compared_fronts import (
     pixels,
     trained_on_a_part,
 )  # fmt: skip
+from mole.experiments.experiment import Drawing, Experiment, Request, Say, say_nothing
 from mole.experiments.feature_store import FeatureStore
-from mole.experiments.frontier_report import bits_in_words
+from mole.experiments.frontier_report import ALT, bits_in_words, drawing, table
 from mole.experiments.image_sets import ImageSet, all_of, preparation_for, shape_of
 from mole.experiments.learned_decoder import inversion
 from mole.protection import Certificate
 from mole.protection.front_file import read_front
 from mole.sources.source import Source
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ class Effort:
 
 
 FULL = Effort()
-QUICK = Effort(
+TINY = Effort(
     bits=(None, 1.0), draws=1, dimensions=16, with_first_layer=False, epochs=1, sizes=(), decoded=(1.0,),
     decoder_images=500, decoder_epochs=2, attacked=100,
 )  # fmt: skip
-QUICK_IMAGES, QUICK_TESTS = 1_000, 500
+TINY_IMAGES, TINY_TESTS = 1_000, 500
 
 
 def frontier(
@@ -89,7 +89,7 @@ def frontier(
     front: Path | None = None,
     with_large: bool = True,
     effort: Effort = FULL,
-    say: Say = lambda text: None,
+    say: Say = say_nothing,
 ) -> dict[str, Any]:
     """Measure it on some sets of images; a result for JSON. Sets that are finished are kept, too.
 
@@ -104,14 +104,42 @@ def frontier(
     """
     facts = {"draws": effort.draws, "candidates": CANDIDATES, "front": front.name if front else None}
     digest = read_front(front).digest if front else with_large
-    if front is None and with_large:
-        check_large_network()  # before the work
     found = []
     for images in sets:
         about = (__version__, images.about, all_of(public).origin, digest, effort)
         one = _Frontier(images, public, store, effort, say)
-        found.append(store.result(about, functools.partial(one.run, front, with_large)))
-    return {"experiment": "frontier", "version": __version__, **facts, "sets": found}
+        found.append(store.piece(about, functools.partial(one.run, front, with_large)))
+    return {**facts, "sets": found}
+
+
+def measure(request: Request) -> dict[str, Any]:
+    """The frontier of the images of a request; the tiny one has no network with ImageNet's weights."""
+    if request.public is None:
+        raise ParameterError("a frontier needs public images, to fit fronts on")
+    is_tiny = request.preset == "tiny"
+    if request.front is None and not is_tiny:
+        check_large_network()  # before anything is written
+    sets = [one.first(TINY_IMAGES, TINY_TESTS) if is_tiny else one for one in request.data]
+    return frontier(
+        sets,
+        request.public,
+        FeatureStore(request.store.folder, request.progress),
+        front=request.front,
+        with_large=not is_tiny,
+        effort=replace(TINY if is_tiny else FULL, draws=request.seeds),
+        say=request.say,
+    )
+
+
+EXPERIMENT = Experiment(
+    summary="what protection costs in accuracy, for four fronts",
+    measure=measure,
+    report=table,
+    drawings={"": Drawing(drawing, ALT)},
+    presets=("cpu", "tiny"),
+    takes=("data", "public", "front", "seeds"),
+    needs_public=True,
+)
 
 
 @functools.cache

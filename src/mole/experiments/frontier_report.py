@@ -1,17 +1,14 @@
 """The frontier as a table and as a drawing, from its result."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from mole.storage.atomic import new_file
-
 NO_NOISE = 32.0  # bits, where the drawing has what was learnt without noise
 MARKERS = "svDo"
+ALT = "Test accuracy or AUC against the bits that each row may tell about its image, a line for each front"
 Row = dict[str, Any]
 
 
@@ -72,16 +69,14 @@ def _line(images: Row, way: Row, measure: str) -> list[str]:
     return [images["images"], way["way"], f"{way['features']:,}", f"{way['train_images']:,}", *cells]
 
 
-def draw(result: Row, path: Path) -> None:
-    """The frontier of every set of images, side by side, as SVG."""
-    with mpl.rc_context({"svg.hashsalt": "frontier", "svg.fonttype": "none", "font.size": 9}):
-        sets = result["sets"]
-        drawing = Figure(figsize=(max(1 + 3.2 * len(sets), 6), 3.6), layout="constrained")
-        for axes, images in zip(drawing.subplots(1, len(sets), squeeze=False)[0], sets, strict=True):
-            _draw_set(axes, images, "accuracy" if images["classes"] == 10 else "auc")
-        drawing.legend(*drawing.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
-        with new_file(path) as file:
-            drawing.savefig(file, format="svg", metadata={"Date": None})
+def drawing(result: Row) -> Figure:
+    """The frontier of every set of images, side by side."""
+    sets = result["sets"]
+    figure = Figure(figsize=(max(1 + 3.2 * len(sets), 6), 3.6), layout="constrained")
+    for axes, images in zip(figure.subplots(1, len(sets), squeeze=False)[0], sets, strict=True):
+        _draw_set(axes, images, "accuracy" if images["classes"] == 10 else "auc")
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure
 
 
 def _draw_set(axes: Axes, images: Row, measure: str) -> None:

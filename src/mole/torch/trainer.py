@@ -14,6 +14,7 @@ from mole.torch.batches import samples_and_labels, shuffled
 from mole.torch.evaluation import BATCH_SIZE, RunningScore, loss_and_accuracy, loss_of
 from mole.torch.feature_cache import CachedFeatures, FromFeatures, cached_module, features_size
 from mole.torch.key_check import check_key
+from mole.torch.learning_rules import LearningRule, StepDecay
 from mole.torch.mixing import mixup as mixed_up
 from mole.torch.models import fill
 from mole.torch.module import augmented_part
@@ -46,6 +47,7 @@ def train(
     batch_size: int = 64,
     learning_rate: float = 1e-3,
     weight_decay: float = 0.0,
+    decay: StepDecay | None = None,
     mixup: float = 0.0,
     cache_features: bool | None = None,
     seed: int = 0,
@@ -73,6 +75,7 @@ def train(
         batch_size: rows per step.
         learning_rate: its peak.
         weight_decay: how strongly weights are drawn towards zero.
+        decay: SGD with momentum instead, and a learning rate that falls in steps.
         mixup: learn from weighted means of two samples, with weights from Beta(mixup, mixup); 0 for none.
         cache_features: keep what the augmented layer gives in memory, instead of computing it in every
             epoch; the result is the same. None does so where it fits into a quarter of the free memory.
@@ -111,9 +114,13 @@ def train(
     with torch.random.fork_rng([place] if place.type == "cuda" else []):
         torch.manual_seed(seed + finished)
         loader = shuffled(data.learning, batch_size=batch_size, seed=seed + finished, workers=data.workers)
+        rule = LearningRule.of(
+            model, learning_rate=learning_rate, weight_decay=weight_decay, decay=decay,
+            batches=len(loader), epochs=epochs - finished,
+        )  # fmt: skip
         trainer = Trainer(
-            model, loader, place, learning_rate, weight_decay, answers=data.answers, mixup=mixup,
-            epochs=epochs - finished, progress=progress,
+            model, loader, place, rule, answers=data.answers, mixup=mixup, epochs=epochs - finished,
+            progress=progress,
         )  # fmt: skip
         history = [] if resume_file is None else trainer.resume(resume_file)
         history = [epoch._replace(split=name) for epoch in history]
@@ -168,24 +175,17 @@ class Trainer:
         model: nn.Module,
         loader: DataLoader[Any],
         device: torch.device,
-        learning_rate: float,
-        weight_decay: float,
+        rule: LearningRule,
         *,
         answers: nn.Module,
         mixup: float,
         epochs: int,
         progress: Progress,
     ) -> None:
-        parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        if not parameters:
-            raise ParameterError("the model has nothing to train: all its parameters are frozen")
         self._model, self._loader, self._device, self._progress = model, loader, device, progress
         self._answers, self._mixup = answers, mixup
         self._done, self._steps = 0, epochs * len(loader)
-        self._optimizer = torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=weight_decay)
-        self._schedule = torch.optim.lr_scheduler.OneCycleLR(
-            self._optimizer, max_lr=learning_rate, total_steps=max(2, self._steps)
-        )
+        self._optimizer, self._schedule = rule
 
     def epoch(self) -> Evaluation:
         """One pass over the data."""
