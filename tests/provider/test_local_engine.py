@@ -5,10 +5,12 @@ import time
 
 import numpy as np
 import pytest
+from PIL import Image
 
+import mole
 from deliveries import contents, make_key, make_layer, write_npz
-from mole.errors import DeliveryError
-from mole.provider import local_engine
+from mole.errors import DeliveryError, MoleWarning
+from mole.provider import local_engine, shard_maker
 from mole.provider.deliver import deliver
 from mole.provider.shard_maker import ShardMaker
 
@@ -66,3 +68,35 @@ def test_a_shard_that_cannot_be_written_ends_it_and_the_rest_can_be_made_later(t
     assert busy() == set()
     monkeypatch.setattr(ShardMaker, "put", put)
     assert made(data, tmp_path / "out") == expected
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_pieces_that_several_make_at_once_are_the_shard_that_one_makes_without_bad_images(
+    tmp_path, monkeypatch, rng, dtype
+):
+    (tmp_path / "photos").mkdir()
+    for number in range(30):
+        pixels = rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "photos" / f"{number}.png")
+    for bad in (4, 5, 17):
+        (tmp_path / "photos" / f"{bad}.png").write_bytes(b"not an image")
+    monkeypatch.setattr(shard_maker, "PIECE_BYTES", 3 * 4 * 192)  # of three images
+    monkeypatch.setattr(local_engine, "processors", lambda: 4)
+    found = []
+    for workers in (1, 4):
+        monkeypatch.setattr(local_engine, "MAX_WORKERS", workers)
+        out = tmp_path / f"by {workers}"
+        with pytest.warns(MoleWarning, match="3 of 30"):
+            deliver(tmp_path / "photos", make_layer(), make_key(), out, dtype=dtype, skip_bad=True)
+        found.append(contents(out))
+        recovered = mole.recover(out, make_key())["x_train"]
+        assert len(recovered) == 27
+    assert found[0] == found[1]
+    plain = [
+        np.asarray(Image.open(tmp_path / "photos" / f"{number}.png"))
+        for number in sorted(range(30), key=lambda number: f"{number}.png")
+        if number not in (4, 5, 17)
+    ]
+    by_content = [sorted(image.astype(int).sum() for image in images) for images in (recovered, plain)]
+    tolerance = 0 if dtype == "float32" else 400  # of 192 values, each a little off
+    assert np.abs(np.subtract(*by_content)).max() <= tolerance

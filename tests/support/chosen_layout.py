@@ -15,7 +15,8 @@ about_rows = pytest.mark.skipif(  # as text, because it is asked when a test beg
 def add_option(parser: pytest.Parser) -> None:
     parser.addoption(
         "--layout", choices=["rows", "tiles"], default=os.environ.get(CHOSEN, "rows"),
-        help="how keys of tests of deliveries cut samples",
+        help="how keys of tests of deliveries cut samples; tests that ask for kappa keep rows, and those "
+        "about something that tiles do not have (a Linear layer) are skipped",
     )  # fmt: skip
 
 
