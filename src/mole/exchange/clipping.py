@@ -90,4 +90,4 @@ def _beyond(rows: Array, part: slice, limit: Array) -> npt.NDArray[np.intp]:
     some = rows[part]
     columns = np.flatnonzero(np.maximum(some.max(axis=0), -some.min(axis=0)) > limit)
     row, place = np.nonzero(np.abs(some[:, columns]) > limit[columns])
-    return (part.start + row) * rows.shape[1] + columns[place]
+    return np.asarray((part.start + row) * rows.shape[1] + columns[place], np.intp)
