@@ -184,26 +184,25 @@ def drawn(count: int, seed: int, kinds: list[str]) -> Iterator[Case]:
 def main() -> int:
     """Read the arguments, make good files, damage and read them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--cases", type=int, help="2000, unless cases are replayed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kind", action="append", choices=tuple(TARGETS))
     parser.add_argument("--replay", action="append", metavar="KIND/SEED/NUMBER")
     arguments = parser.parse_args()
-    cases = list(
-        drawn(arguments.cases, arguments.seed, arguments.kind or [k for k in TARGETS if k not in RARE])
-    )
+    replayed = [Case.parse(text) for text in arguments.replay or ()]
+    count = arguments.cases if arguments.cases is not None else 0 if replayed else 2000
+    kinds = arguments.kind or [kind for kind in TARGETS if kind not in RARE]
+    cases = [*replayed, *drawn(count, arguments.seed, kinds)]
     if not arguments.kind:
         for kind, share in RARE.items():
-            cases += drawn(arguments.cases // share, arguments.seed, [kind])
-    if arguments.replay:
-        cases = [Case.parse(text) for text in arguments.replay]
+            cases += drawn(count // share, arguments.seed, [kind])
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mole-fuzz-") as folder:
         good, scratch = Path(folder) / "good", Path(folder) / "scratch"
         make_files(good, FOLDERS)
         scratch.mkdir()
         read_good(good, scratch)
-        if arguments.replay and len(cases) == 1:
+        if replayed and len(cases) == 1:
             run_case(cases[0], good, scratch)
             return 0
         failures = fuzz(cases, good, scratch)

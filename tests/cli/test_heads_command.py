@@ -33,7 +33,7 @@ def place(tmp_path_factory):
     feature_key().save(folder / "provider.key", recipients=[RECIPIENT])
     feature_key(seed=1).save(folder / "other.key", recipients=[RECIPIENT])
     (folder / "me").write_text(str(DEVELOPER) + "\n")
-    right("deliver", "photos.npz", *KEY, "--front", "front.onnx", "--bits", "8", cwd=folder)
+    right("deliver", "photos.npz", *KEY, "--front", "front.onnx", "--bits", "16", cwd=folder)
     right("train", "delivery", "--out", "trained.safetensors", cwd=folder)
     right("export-head", "trained.safetensors", *KEY, cwd=folder)
     return folder

@@ -76,6 +76,10 @@ MISTAKES = {
                 ["data.npz", "--front", "other-front.onnx", "--head", "head.onnx"],
                 "features of another front",
             ),
+            (
+                ["photos", "--front", "front.onnx", "--head", "nameless.onnx"],
+                "2 classes without names apart, and the images are of cat: give images of the head's",
+            ),
             (["bare.npz", *HOME], "images without labels cannot calibrate a head"),
             (["data.npz", *HOME], "18 labelled images are too few to calibrate"),
         ],

@@ -50,9 +50,11 @@ def told(tmp_path_factory):
 
 def test_the_whole_story_in_small(told):
     said, result, folder = told
-    plain, augmented, without = (arm["accuracy"] for arm in result["arms"].values())
+    plain, augmented, without, protected = (arm["accuracy"] for arm in result["arms"].values())
     assert augmented > plain - 0.1
     assert without < plain - 0.2
+    assert [*result["arms"]][-1] == "protected: 1 bit an image"
+    assert protected > 0.2  # twice what guessing gives; new noise each time
     assert any("pin down every pixel" in line for line in said)
     with Image.open(folder / "demo.png") as picture:
         assert picture.size == (CAPTION + 8 * 90, 5 * 90)

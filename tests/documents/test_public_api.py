@@ -45,6 +45,8 @@ def test_the_public_names_of_mole_torch():
         "FeatureAugment",
         "FittedHead",
         "FoundLayer",
+        "Front",
+        "Images",
         "Mixed",
         "MorphedDataset",
         "Operation",

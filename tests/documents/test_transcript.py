@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from light_passphrases import PROGRAM, lighten
 from mole.provider.keys import MorphKey
 from warm_start import warm_start
 
@@ -34,12 +35,13 @@ def clone(tmp_path) -> Path:
     reason="the transcript makes keys with age and OpenSSH",
 )
 @pytest.mark.timeout(900)  # twenty-four processes, one after the other: slow where others are at work
-def test_the_transcript_of_the_readme(clone):
+def test_the_transcript_of_the_readme(clone, monkeypatch):
     first, second, third = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
     with warm_start() as warm:
-        run(first, clone, warm.stand_ins())
-        said = run(second, clone / "examples", warm.stand_ins())
-        run(third, clone / "examples", warm.stand_ins())
+        programs = warm.stand_ins(before=PROGRAM)
+        run(first, clone, programs)
+        said = run(second, clone / "examples", programs)
+        run(third, clone / "examples", programs)
     place = clone / "examples"
     assert pq.read_table(place / "predictions.parquet").num_rows == 20
     with np.load(place / "recovered.npz") as recovered:
@@ -48,6 +50,7 @@ def test_the_transcript_of_the_readme(clone):
         assert np.array_equal(recovered["x_train"][:, 0], originals)
         assert np.bincount(recovered["y_train"]).tolist() == np.bincount(labels_of(files)).tolist()
     passphrase = (place / "passphrase.txt").read_text().strip()
+    lighten(monkeypatch)
     assert MorphKey.load(place / "provider.key", passphrase).core == "whitened"
     assert (place / "audit" / "audit.html").is_file()
     assert "signed by SHA256:" in said

@@ -1,6 +1,7 @@
 """The certificate's formulas against calculations of another kind: water-filling, accounting, attacks."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -127,6 +128,24 @@ def test_the_best_attacker_stays_below_the_bound(rng, features, bits, candidates
     bound = certificate.identification(candidates)
     assert found <= bound + 3 * math.sqrt(bound / 400)
     assert bound >= 1 / candidates
+
+
+@pytest.mark.parametrize("features", [2, 128, 4096, 1 << 20])
+@pytest.mark.parametrize("bits", [1e-6, 1.0, 8.0])
+def test_more_candidates_never_make_it_easier_and_two_are_told_apart_as_often_as_can_be(features, bits):
+    """With many features or hardly any bits, a non-central chi-squared distribution is beyond SciPy."""
+    certificate = Certificate.for_bits(bits, features=features)
+    bounds = [certificate.identification(count) for count in (1, 2, 1000, 10**12)]
+    assert bounds[0] == 1
+    assert bounds == sorted(bounds, reverse=True)
+    antipodes = NormalDist().cdf(certificate.clip / certificate.sigma)
+    assert bounds[1] >= antipodes
+    assert bounds[2] < 0.75
+
+
+def test_hardly_anything_changes_with_more_features_than_are_worked_out():
+    few, many = (Certificate.for_bits(1.0, features=count).identification(1000) for count in (256, 1 << 18))
+    assert few == pytest.approx(many, rel=0.03)
 
 
 def test_without_noise_the_check_fails(rng):

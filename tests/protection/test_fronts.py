@@ -1,5 +1,8 @@
 """A front is a hostile file: what it may hold, what it may do, and what it gives."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -7,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import fronts
 from mole.errors import FileError, ShapeError
+from mole.protection import front_runner
 from mole.protection.front_file import read_front
 from mole.protection.front_runner import FrontRunner
 from mole.scheme.normalisation import Normalisation
@@ -43,6 +47,47 @@ def test_a_front_says_what_it_takes_and_gives_it(path, weight, rng):
             run(images[:, :, 1:])
 
 
+def test_no_row_depends_on_any_other_image(tmp_path, weight, rng):
+    """A front that gives the first image of a batch to all rows; run alone, an image is the first."""
+    nodes = [
+        helper.make_node("Flatten", ["images"], ["rows"]),
+        helper.make_node("MatMul", ["rows", "weight"], ["made"]),
+        helper.make_node("Gather", ["made", "first"], ["of_the_first"], axis=0),
+        helper.make_node("Mul", ["made", "nothing"], ["zeros"]),
+        helper.make_node("Add", ["zeros", "of_the_first"], ["features"]),
+    ]
+    model = front_model(weight, nodes)
+    model.graph.initializer.append(numpy_helper.from_array(np.array([0], np.int64), "first"))
+    model.graph.initializer.append(numpy_helper.from_array(np.array(0, np.float32), "nothing"))
+    onnx.save(model, tmp_path / "front.onnx")
+    images = rng.normal(size=(7, *SHAPE)).astype(np.float32)
+    with FrontRunner(read_front(tmp_path / "front.onnx"), threads=1) as run:
+        assert np.allclose(run(images), images.reshape(7, -1) @ weight, atol=1e-5)
+
+
+def test_rows_cannot_be_handed_to_another_image(tmp_path, weight):
+    """Two rows for one image and none for the next are as many as were asked for, and are refused."""
+    nodes = [
+        helper.make_node("Flatten", ["images"], ["rows"]),
+        helper.make_node("MatMul", ["rows", "weight"], ["made"]),
+        helper.make_node("Concat", ["made", "made"], ["twice"], axis=0),
+        helper.make_node("ReduceMax", ["rows"], ["largest"], keepdims=0),
+        helper.make_node("Greater", ["largest", "nothing"], ["is_first"]),
+        helper.make_node("Expand", ["is_first", "two"], ["chosen"]),
+        helper.make_node("Compress", ["twice", "chosen"], ["features"], axis=0),
+    ]
+    model = front_model(weight, nodes)
+    model.graph.initializer.append(numpy_helper.from_array(np.array(0, np.float32), "nothing"))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([2], np.int64), "two"))
+    onnx.save(model, tmp_path / "front.onnx")
+    images = np.stack([np.ones(SHAPE), -np.ones(SHAPE)]).astype(np.float32)
+    with (
+        FrontRunner(read_front(tmp_path / "front.onnx"), threads=1) as run,
+        pytest.raises(FileError, match="could not be run"),
+    ):
+        run(images)
+
+
 def with_function(weight) -> onnx.ModelProto:
     function = helper.make_function(
         "own", "Twice", ["x"], ["y"], [helper.make_node("Add", ["x", "x"], ["y"])],
@@ -65,11 +110,41 @@ def with_outside_weights(weight) -> onnx.ModelProto:
     return model
 
 
+def with_sparse_weights(weight) -> onnx.ModelProto:
+    model = front_model(weight)
+    constant = model.graph.node.add(op_type="Constant", output=["unused"]).attribute.add(
+        name="sparse_value"
+    )
+    constant.type = onnx.AttributeProto.SPARSE_TENSOR
+    constant.sparse_tensor.values.data_location = TensorProto.EXTERNAL
+    constant.sparse_tensor.values.external_data.add(key="location", value="/etc/passwd")
+    return model
+
+
+def with_dropout(weight) -> onnx.ModelProto:
+    nodes = [
+        helper.make_node("Flatten", ["images"], ["rows"]),
+        helper.make_node("Dropout", ["rows", "", "is_training"], ["features"]),
+    ]
+    return front_model(weight, nodes)
+
+
+def with_many_nodes(weight) -> onnx.ModelProto:
+    """Two bytes for each: a file of a gigabyte could hold half a billion."""
+    model = front_model(weight)
+    model.graph.MergeFromString(b"\x0a\x00" * 100_001)
+    return model
+
+
 HOSTILE = {
+    "many operators": (with_many_nodes, "more than 100,000 operators"),
     "functions": (with_function, "functions of its own"),
     "foreign operator": (lambda w: with_operator(w, "Shell", "com.evil"), "Shell is not one of ONNX's own"),
     "loop": (lambda w: with_operator(w, "Loop"), "Loop could run for ever"),
     "outside weights": (with_outside_weights, "lie in other files"),
+    "sparse weights": (with_sparse_weights, "sparse weights"),
+    "random operator": (lambda w: with_operator(w, "RandomNormalLike"), "RandomNormalLike is a random one"),
+    "dropout at work": (with_dropout, "Dropout is a random one"),
     "no metadata": (lambda w: front_model(w, metadata=False), "does not say what it takes"),
 }
 
@@ -79,6 +154,16 @@ def test_what_a_front_may_not_hold_is_refused(tmp_path, weight, name):
     make, words = HOSTILE[name]
     (tmp_path / "front.onnx").write_bytes(make(weight).SerializeToString())
     with pytest.raises(FileError, match=words):
+        read_front(tmp_path / "front.onnx")
+
+
+def test_a_file_in_two_forms_is_refused(tmp_path, weight):
+    """ONNX for whoever checks it, and for onnxruntime a file of its own form, with other operators."""
+    unknown_fields = b"\x78\x01\x7a\x04ORTM"
+    content = unknown_fields + front_model(weight).SerializeToString()
+    assert onnx.load_model_from_string(content).graph.node  # the first reader sees nothing wrong
+    (tmp_path / "front.onnx").write_bytes(content)
+    with pytest.raises(FileError, match="onnxruntime's own"):
         read_front(tmp_path / "front.onnx")
 
 
@@ -111,6 +196,29 @@ def test_a_front_that_gives_something_else_than_it_says_is_refused(tmp_path, wei
         pytest.raises(FileError, match=r"could not be run|does not give the features that it says"),
     ):
         run(np.zeros((2, *SHAPE), np.float32))
+
+
+def test_its_process_gets_no_passwords_and_no_modules_of_the_folder_where_it_is_started(
+    path, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("MOLE_TEST_PASSWORD", "secret")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "onnxruntime.py").write_text("raise SystemExit")
+    with FrontRunner(read_front(path), threads=1) as run:
+        assert run(np.zeros((2, *SHAPE), np.float32)).shape == (2, FEATURES)
+        assert b"secret" not in Path(f"/proc/{run._process.pid}/environ").read_bytes()
+
+
+def test_a_batch_is_bounded_by_what_a_front_gives_as_well(path, monkeypatch):
+    monkeypatch.setattr(front_runner, "NUMBERS_AT_ONCE", 40)
+    front = replace(read_front(path), input_shape=(1, 2, 2), features=(20,))  # few numbers in, many out
+    sizes = []
+    monkeypatch.setattr(
+        FrontRunner, "_batch", lambda self, part: sizes.append(len(part)) or np.zeros((len(part), 20))
+    )
+    with FrontRunner(front) as run:
+        run(np.zeros((5, 1, 2, 2), np.float32))
+    assert sizes == [2, 2, 1]
 
 
 def test_a_front_that_takes_too_long_is_stopped(path):

@@ -14,7 +14,7 @@ from deliveries import contents
 from filled import CASES, WHOLE, delivered, key_of, model_of
 from mole.errors import DeliveryError, LayerFileError, ParameterError, UnsupportedLayerError
 from mole.exchange.delivery import Delivery
-from mole.exchange.manifest import Manifest
+from mole.exchange.manifest import LARGEST_VERSION, Manifest
 from mole.provider.deliver import deliver
 from mole.scheme.filling import filled_layer
 from mole.storage.checked import load_checked, save_checked
@@ -118,7 +118,8 @@ def resealed(folder, **changes):
      ({"plain_shape": "all"}, "plain_shape"),
      ({"layout": "rows"}, "are not those"),
      ({"version": 2}, "'plain_shape' do not fit its version"),
-     ({"version": 6}, "upgrade it")],
+     ({"version": LARGEST_VERSION}, "'protection' does not fit its version"),
+     ({"version": LARGEST_VERSION + 1}, "upgrade it")],
 )  # fmt: skip
 def test_a_manifest_with_another_shape_is_refused(tmp_path, changes, words):
     delivered(SMALL, tmp_path)

@@ -121,6 +121,22 @@ def test_another_front_is_refused(place, tmp_path):
         AtHome.open(tmp_path / "front.onnx", place / "head.onnx")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"mode": "\x1b[2Jnone"}, r"head\.onnx wants mode '[^\x1b]*none', which is unknown"),
+        ({"resize": "fold"}, r"head\.onnx wants resize 'fold', which is unknown"),
+        ({"threshold": 7.0}, r"head\.onnx is an ONNX file, but not a head: its threshold is 7"),
+    ],
+    ids=["mode", "resize", "threshold"],
+)
+def test_a_head_that_asks_for_what_cannot_be_is_refused(place, tmp_path, wrong, words):
+    """The developer's words went into it; none of them controls a terminal."""
+    write_head(tmp_path / "head.onnx", replace(read_head(place / "head.onnx"), **wrong))
+    with pytest.raises(FileError, match=words):
+        AtHome.open(place / "front.onnx", tmp_path / "head.onnx")
+
+
 def changed(place, tmp_path, change):
     """The developer's file with something in it changed, and its checksum right."""
     tensors, metadata = load_checked(place / "head.safetensors")

@@ -1,21 +1,21 @@
 """Protected deliveries: fresh noise of the right size, on a grid; nothing else comes from the images."""
 
-import json
+from contextlib import suppress
 
 import numpy as np
 import onnx
-import pyarrow.parquet as pq
 import pytest
 
 import mole
 from deliveries import SMALL, contents, make_layer, write_npz
 from fronts import FEATURES, feature_key, feature_layer, front_model, write_front, write_map_front
 from mole.errors import DeliveryError, MoleWarning, ParameterError
+from mole.exchange.shards import Encoding, save_encoding
 from mole.exchange.verify import verify
 from mole.protection.channel import clip, grid_step
 from mole.protection.front_file import read_front
 from mole.protection.front_runner import FrontRunner
-from mole.provider import counting, protector
+from mole.provider import counting, delivery_maker, local_engine, protector, shard_maker, witnesses
 from mole.provider.deliver import deliver
 from mole.provider.protect import Protect
 from mole.provider.row_numbers import RowNumbers
@@ -119,34 +119,118 @@ def test_noise_does_not_follow_from_the_key(pair):
     assert not np.isclose(rows[0], rows[1]).mean() > 0.05
 
 
-def test_nothing_but_the_noisy_rows_depends_on_the_images(place, protect, tmp_path, monkeypatch):
-    """Two data sets that differ in one image; names drawn by chance are the same here."""
-    monkeypatch.setattr(counting, "token_hex", lambda count: "0" * 2 * count)
+@pytest.fixture
+def others(place, tmp_path):
+    """As many images with the same labels, and not one of them the same, nor of the same number type."""
     arrays = dict(np.load(place / "data.npz"))
-    arrays["x_train"] = arrays["x_train"].copy()
-    arrays["x_train"][3] = 0  # one image
-    np.savez(tmp_path / "other.npz", **arrays)
-    found = []
-    for name, data in (("one", place / "data.npz"), ("two", tmp_path / "other.npz")):
-        out = tmp_path / name
-        deliver(data, feature_layer(), feature_key(), out, dtype="int8", protect=protect)
-        found.append(contents(out))
-    assert set(found[0]) == set(found[1])
-    noisy = {"manifest.json", "probes.safetensors", *(name for name in found[0] if "parquet" in name)}
-    assert noisy < set(found[0])
-    for name in set(found[0]) - noisy:
-        assert found[0][name] == found[1][name], name
-    manifests = [json.loads(files["manifest.json"]) for files in found]
-    for manifest in manifests:
-        manifest.pop("seal")
-        manifest.pop("clipped", None)  # of the noisy rows
-        manifest["files"] = sorted(manifest["files"])
-    assert manifests[0] == manifests[1]
-    for name in (name for name in found[0] if "parquet" in name):
-        tables = [pq.read_table(tmp_path / one / name) for one in ("one", "two")]
-        left = [table.drop_columns("image_int8") for table in tables]
-        assert left[0].equals(left[1])
-        assert left[0].schema.metadata.keys() == left[1].schema.metadata.keys()
+    for name in ("x_train", "x_test"):
+        arrays[name] = (257 * (255 - arrays[name].astype(np.uint16))) // 3
+    np.savez(tmp_path / "others.npz", **arrays)
+    return tmp_path / "others.npz"
+
+
+@pytest.fixture
+def rows_of_nothing(monkeypatch):
+    """What chance decides is the same in every run, and rows are noise without any features.
+
+    So two deliveries have the same bytes, unless something besides the features of rows depends on images.
+    """
+    monkeypatch.setattr(counting, "token_hex", lambda count: "0" * 2 * count)
+
+    def noise_alone(clipped, sigma, noise):
+        return sigma * np.random.default_rng(len(clipped)).normal(size=clipped.shape)
+
+    monkeypatch.setattr(protector, "release", noise_alone)
+
+
+class PlugPulledError(Exception):
+    """In the place of a power cut."""
+
+
+@pytest.fixture
+def deliver_both(place, protect, others, tmp_path, monkeypatch):
+    """Deliver different images to the same place one after the other, for every byte of both deliveries."""
+
+    def both(**options):
+        found = []
+        for number, data in enumerate((place / "data.npz", others)):
+            monkeypatch.setenv("MOLE_STATE", str(tmp_path / f"state{number}"))
+            out = tmp_path / "out"
+            with suppress(PlugPulledError):
+                deliver(data, feature_layer(), feature_key(), out, protect=protect, **SMALL, **options)
+            found.append(contents(out))
+            out.rename(tmp_path / f"out{number}")
+        return found
+
+    return both
+
+
+@pytest.mark.filterwarnings("ignore::mole.errors.MoleWarning")
+@pytest.mark.usefixtures("rows_of_nothing")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dtype": "int8"},
+        {"dtype": "float16", "layer_dtype": "float16"},
+        {"views": 2},
+        {"layer_dtype": None},
+    ],
+    ids=["8 bits", "16 bits", "views", "requests"],
+)
+def test_not_a_byte_besides_the_noisy_rows_depends_on_the_images(deliver_both, options):
+    one, two = deliver_both(**options)
+    assert one == two
+
+
+@pytest.mark.usefixtures("rows_of_nothing")
+def test_nor_does_one_of_an_unfinished_delivery(deliver_both, monkeypatch):
+    real, calls = protector.Protector.rows, []
+
+    def rows(self, images, split):
+        calls.append(split)
+        if len(calls) % 3 == 0:
+            raise PlugPulledError
+        return real(self, images, split)
+
+    monkeypatch.setattr(protector.Protector, "rows", rows)
+    monkeypatch.setattr(local_engine, "processors", lambda: 1)
+    one, two = deliver_both()
+    in_both = set(one) & set(two)  # which shards were finished by then is chance
+    assert "unfinished.json" in in_both
+    assert {name: one[name] for name in in_both} == {name: two[name] for name in in_both}
+
+
+def number_types_left(self, split, rows):
+    return rows._replace(plain=self._protector.rows(rows.plain, split))
+
+
+def witnesses_of_images(self, job, row_id, morphed):
+    plain = self._maker.read_row(job, row_id)
+    return plain.reshape(1, -1)[:, :FEATURES]
+
+
+def scales_of_images(self, maker):
+    images = maker.read(self._plan.jobs[0]).plain
+    encoding = Encoding.fit("int8", 5 * images.reshape(len(images), -1)[:, :FEATURES])
+    save_encoding(self._store, encoding)
+    return encoding
+
+
+@pytest.mark.usefixtures("rows_of_nothing")
+@pytest.mark.parametrize(
+    ("where", "name", "leak"),
+    [
+        (shard_maker.ShardMaker, "_protected", number_types_left),
+        (witnesses.WitnessMaker, "_plain", witnesses_of_images),
+        (delivery_maker.DeliveryMaker, "_fit", scales_of_images),
+    ],
+    ids=["number types", "witnesses", "scales"],
+)
+def test_a_leak_is_found(deliver_both, monkeypatch, where, name, leak):
+    """The negative twin: something is made from images besides the rows."""
+    monkeypatch.setattr(where, name, leak)
+    one, two = deliver_both(dtype="int8")
+    assert one != two
 
 
 def test_a_delivery_of_images_is_named_by_them_and_a_protected_one_is_not(place, pair, tmp_path):

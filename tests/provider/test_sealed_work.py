@@ -29,18 +29,6 @@ SEALED = {**SMALL, "recipients": [RECIPIENT]}
 IDENTITY = str(DEVELOPER)
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return write_npz(tmp_path_factory.mktemp("sealing") / "data.npz")
-
-
-@pytest.fixture(scope="module")
-def made(data, tmp_path_factory):
-    out = tmp_path_factory.mktemp("sealing") / "delivery"
-    deliver(data, make_layer(), make_key(), out, dtype="int8", **SEALED)
-    return out
-
-
 class PlugPulledError(Exception):
     """The work ends here."""
 

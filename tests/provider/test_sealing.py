@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mole
-from deliveries import SMALL, contents, make_key, make_layer, write_npz
+from deliveries import SMALL, contents, make_key, make_layer
 from mole.errors import DeliveryError, MoleWarning, ParameterError
 from mole.exchange.delivery import Delivery
 from mole.provider.deliver import deliver
@@ -26,18 +26,6 @@ IDENTITY = str(DEVELOPER)
 
 # What no file on a disk may show: Parquet, a manifest, a header of safetensors, a card, the marker.
 CLEAR = (b"PAR1", b"mole-delivery", b"__metadata__", b"# Morphed data", b"delivery_id")
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory):
-    return write_npz(tmp_path_factory.mktemp("sealing") / "data.npz")
-
-
-@pytest.fixture(scope="module")
-def made(data, tmp_path_factory):
-    out = tmp_path_factory.mktemp("sealing") / "delivery"
-    deliver(data, make_layer(), make_key(), out, dtype="int8", **SEALED)
-    return out
 
 
 def test_the_recipient_reads_everything(made):

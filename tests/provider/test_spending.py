@@ -1,6 +1,8 @@
 """What every image has given away is counted, over deliveries, fronts and views, and never forgotten."""
 
 import stat
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -8,7 +10,9 @@ import pytest
 from deliveries import write_npz
 from fronts import feature_key, feature_layer, write_front
 from mole.errors import DeliveryError, MoleWarning
+from mole.exchange.protection_words import protection_in_words
 from mole.provider import local_engine, protector
+from mole.provider.counting import Counting
 from mole.provider.deliver import deliver
 from mole.provider.ledger import Ledger
 from mole.provider.protect import Protect
@@ -112,7 +116,11 @@ def test_the_same_place_made_anew_counts_again(give, tmp_path):
 
 def test_views_of_one_image_add_up(give):
     with pytest.warns(MoleWarning, match="Their bits add up: each image tells up to 3$"):
-        assert give("one", views=3).spent == pytest.approx(3.0)
+        made = give("one", views=3)
+    assert made.spent == pytest.approx(3.0)
+    words = [*protection_in_words(made.delivery.manifest)]
+    assert words[-1] == "Each image of train has 3 rows: together they tell 3 bits at most."
+    assert words[-1] in made.delivery.store.read("README.md").decode()
 
 
 def test_work_that_goes_on_keeps_finished_shards_and_counts_once(give, tmp_path, monkeypatch):
@@ -177,3 +185,28 @@ def test_a_damaged_file_stops_the_delivery(give, state):
     path.write_bytes(b"no database" * 500)
     with pytest.raises(DeliveryError, match="restore it from a copy"):
         give("two")
+
+
+def test_two_deliveries_at_once_do_not_exceed_the_budget_together(give, monkeypatch):
+    """Both have looked before either has counted: what counts looks once more."""
+    both_looked = Barrier(2)
+    real = Counting.check_budget
+
+    def look(self):
+        most = real(self)
+        both_looked.wait(30)
+        return most
+
+    monkeypatch.setattr(Counting, "check_budget", look)
+    with ThreadPoolExecutor(2) as pool:
+        tries = [pool.submit(give, name, budget=1.5) for name in ("one", "two")]
+        errors = [one.exception() for one in tries]
+    assert [type(error) for error in errors if error is not None] == [DeliveryError]
+    assert max(spending().totals().values()) == pytest.approx(1.0)
+
+
+def test_a_delivery_that_was_replaced_and_is_made_anew_counts_again(give):
+    """Its rows have left, and the same call gives other noise."""
+    assert give("one").spent == pytest.approx(1.0)
+    assert give("one", bits=0.5, replace=True).spent == pytest.approx(1.5)
+    assert give("one", replace=True).spent == pytest.approx(2.5)

@@ -9,9 +9,10 @@ import hmac
 import os
 from base64 import b64encode
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Protocol
 
 import pyrage
-import pytest
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -24,6 +25,21 @@ CHUNK = 1 << 16
 VERSION = b"age-encryption.org/v1"
 
 
+# For the front of a program that is to do so.
+PROGRAM = f"""
+import sys
+sys.path.append({str(Path(__file__).parent)!r})
+from light_passphrases import lighten_all
+lighten_all()
+"""
+
+
+class Patch(Protocol):
+    """Where something is put in the place of an attribute, for a while or for good."""
+
+    def setattr(self, target: object, name: str, value: object, /) -> None: ...
+
+
 def save_lightly(key: mole.MorphKey, path: Path, passphrase: str) -> None:
     """Save a key so that a passphrase opens it, with little work, and armoured as keys are."""
     identity = pyrage.x25519.Identity.generate()
@@ -31,7 +47,7 @@ def save_lightly(key: mole.MorphKey, path: Path, passphrase: str) -> None:
     path.write_bytes(armoured(locked(bytes(pyrage.decrypt(path.read_bytes(), [identity])), passphrase)))
 
 
-def lighten(patch: pytest.MonkeyPatch) -> None:
+def lighten(patch: Patch) -> None:
     """Let whatever this process locks with a passphrase cost little."""
 
     def encrypt(content: bytes, passphrase: str, *, armored: bool = False) -> bytes:
@@ -40,6 +56,11 @@ def lighten(patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr(pyrage.passphrase, "encrypt", encrypt)
     patch.setattr(age, "LEAST_WORK", WORK)
+
+
+def lighten_all() -> None:
+    """The same for as long as this process lasts."""
+    lighten(SimpleNamespace(setattr=setattr))
 
 
 def armoured(content: bytes) -> bytes:

@@ -4,6 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -93,7 +94,9 @@ def make_place(folder: Path) -> Path:
     write_front(folder / "front.onnx")
     write_front(folder / "other-front.onnx", seed=1)
     head = Head(np.ones((2, FEATURES)), np.zeros(2))
-    write_head(folder / "head.onnx", HomeHead(head, read_front(folder / "front.onnx").digest, 1.0))
+    nameless = HomeHead(head, read_front(folder / "front.onnx").digest, 1.0)
+    write_head(folder / "nameless.onnx", nameless)
+    write_head(folder / "head.onnx", replace(nameless, class_names=("cat", "dog")))
     return folder
 
 

@@ -145,11 +145,11 @@ class WarmStart:
         """Begin a program, a text of Python, with arguments that it finds in `sys.argv`."""
         return WarmProcess(self._address, program, list(map(str, arguments)), cwd)
 
-    def stand_ins(self) -> Path:
-        """A folder for the front of PATH, whose `mole` and `python` are forked."""
+    def stand_ins(self, before: str = "") -> Path:
+        """A folder for the front of PATH, whose `mole` and `python` are forked; `mole` does this before."""
         folder = self._folder / "bin"
         folder.mkdir(exist_ok=True)
-        for name, program in (("mole", MOLE), ("python", None)):
+        for name, program in (("mole", before + MOLE), ("python", None)):
             text = STAND_IN.format(python=sys.executable, program=program, address=self._address)
             (folder / name).write_text(text)
             (folder / name).chmod(0o755)

@@ -11,7 +11,7 @@ import pytest
 import mole.torch
 from mole.torch.module import AugmentedModule
 
-OF_MOLE = {"AugmentedLayer", "Delivery", "FirstLayer"}  # which `mole` itself exports
+OF_MOLE = {"AugmentedLayer", "Delivery", "FirstLayer", "Normalisation"}  # which `mole` itself exports
 
 
 def functions() -> Iterator[tuple[str, typing.Any]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
 from mole.attacks.tools.blocks import Moments, RotationSearch, Whitened
-from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array
 
 MOST_ELEMENTS = 3072  # of a sample that enter the covariance; of larger samples only a part does
@@ -58,14 +58,7 @@ def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
 def _check(view: OutsiderView) -> None:
     if view.kappa == 1:
         raise NotApplicableError("with kappa = 1 a sample is one block, and there are no blocks to compare")
-    if view.public is None:
-        raise MissingInputError("there are no public images to compare the morphed data with")
-    fewest = min(len(view.public), len(view.morphed))
-    if fewest < FEWEST_ROWS:
-        raise NotApplicableError(
-            f"{fewest} images are too few to see how their blocks go together: it takes {FEWEST_ROWS} or "
-            "more of each, morphed and public"
-        )
+    view.similar(FEWEST_ROWS, "to see how their blocks go together")
     if 2 * view.block > MOST_ELEMENTS:
         raise NotApplicableError(
             f"a core of side {view.block} takes too long here: {MOST_ELEMENTS // 2} is the limit"

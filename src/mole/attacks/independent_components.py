@@ -21,7 +21,7 @@ from scipy.spatial.distance import cdist
 
 from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
 from mole.attacks.tools.blocks import Whitened, nearest_rotation
-from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.errors import MissingExtraError
 from mole.scheme.shapes import Array
 
@@ -48,7 +48,7 @@ def rebuild(view: OutsiderView, rng: np.random.Generator) -> Finding:
     """Find the independent components of morphed and of public blocks, match them, and rebuild images."""
     public, morphed = (
         Whitened.of(_enough(view, samples, what))
-        for samples, what in ((view.public, "public images"), (view.morphed, "morphed rows"))
+        for samples, what in ((view.similar(), "public images"), (view.morphed, "morphed rows"))
     )
     ours, theirs = (_independent(some.blocks, rng) for some in (public, morphed))
     match, signs, misfit = _match(_profile(public.blocks, ours), _profile(morphed.blocks, theirs))
@@ -72,9 +72,7 @@ def rebuild(view: OutsiderView, rng: np.random.Generator) -> Finding:
     )
 
 
-def _enough(view: OutsiderView, samples: Array | None, what: str) -> Array:
-    if samples is None:
-        raise MissingInputError("there are no public images to compare the morphed data with")
+def _enough(view: OutsiderView, samples: Array, what: str) -> Array:
     blocks = view.to_blocks(samples[:MOST_ROWS])
     count, fewest = len(blocks) * view.kappa, BLOCKS_PER_SIDE * view.block
     if count < fewest:

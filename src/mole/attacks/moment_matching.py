@@ -27,7 +27,7 @@ from mole.attacks.tools.higher_moments import (
     leading_space,
     with_further,
 )
-from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.scheme.shapes import Array
 
 MOST_SIDE = 3072
@@ -169,19 +169,12 @@ def _space(side: Directions, cells: list[int]) -> Array:
 
 
 def _check(view: OutsiderView) -> Array:
-    if view.public is None:
-        raise MissingInputError("there are no public images to compare the morphed data with")
-    fewest = min(len(view.public), len(view.morphed))
-    if fewest < FEWEST_ROWS:
-        raise NotApplicableError(
-            f"{fewest} images are too few to compare their moments: it takes {FEWEST_ROWS} or more of "
-            "each, morphed and public"
-        )
+    public = view.similar(FEWEST_ROWS, "to compare their moments")
     if view.block > MOST_SIDE:
         raise NotApplicableError(
             f"a core of side {view.block:,} takes too long here: {MOST_SIDE:,} is the limit"
         )
-    return view.public
+    return public
 
 
 def _centred(blocks: Array) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
-from mole.attacks.tools.views import MissingInputError, NotApplicableError, OutsiderView
+from mole.attacks.tools.views import NotApplicableError, OutsiderView
 from mole.errors import MissingExtraError
 from mole.scheme.shapes import Array, roll, unroll
 
@@ -27,7 +27,7 @@ OVERSAMPLING, ROUNDS = 20, 5  # of the randomised decomposition
 
 def run(view: OutsiderView, rng: np.random.Generator) -> Finding:
     """Match the strongest directions of morphed data and of public images by their rank."""
-    public = _rows(view.public, "public images")
+    public = _rows(view.similar(), "public images")
     morphed = _rows(view.morphed, "morphed rows")
     count = min(FOR_SIGNS, morphed.shape[1])
     ours, theirs = leading_components(public, count, rng), leading_components(morphed, count, rng)
@@ -97,9 +97,7 @@ def _randomized_svd() -> Any:
     return randomized_svd
 
 
-def _rows(samples: Array | None, what: str) -> Array:
-    if samples is None:
-        raise MissingInputError("there are no public images to compare the morphed data with")
+def _rows(samples: Array, what: str) -> Array:
     if len(samples) < FEWEST_ROWS:
         raise NotApplicableError(
             f"{len(samples)} {what} are too few to see in which directions they vary: "

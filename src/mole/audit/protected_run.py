@@ -4,11 +4,11 @@ The receiver can undo the morphing, so every attacker here has the rows with it 
 only fall short of the certificate; where it does not, something is broken, and the page says so.
 """
 
-import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -17,7 +17,6 @@ import numpy as np
 from mole._version import __version__
 from mole.attacks import PROTECTED_ATTACKS
 from mole.attacks.tools.attack import Attack, Finding
-from mole.attacks.tools.views import MissingInputError, NotApplicableError
 from mole.audit.certified import Certified, certified, unsaid
 from mole.audit.from_delivery import DAMAGED, OTHER_LAYER, check_key
 from mole.audit.pictures import can_be_shown, picture
@@ -27,8 +26,9 @@ from mole.audit.protected_verdicts import protected_headline, protected_verdicts
 from mole.audit.report import AttackReport, Picture, Report, Status
 from mole.audit.scoring import Truth
 from mole.audit.seen_through_front import FrontOfDelivery, front_of
+from mole.audit.trying import try_all
 from mole.audit.verdicts import status_of
-from mole.errors import MoleError, MoleWarning, ParameterError
+from mole.errors import MoleWarning, ParameterError
 from mole.exchange.delivery import Delivery
 from mole.exchange.protection_words import protection_in_words
 from mole.exchange.shards import SCALES
@@ -111,9 +111,16 @@ def audit_protected(
         doubts.append(str(subject))
     for doubt in doubts:
         warnings.warn(doubt, MoleWarning, stacklevel=4)  # past `audit` and `mole.audit(...)`
-    attacks = tuple(_try_all(subject, budget=budget, seed=seed, progress=progress))
     if isinstance(subject, ProtectedSubject):
+        view = subject.view
+        tried = try_all(
+            PROTECTED_ATTACKS, lambda attack, rng: attack.run(view, rng), partial(_compared, subject),
+            budget=budget, seed=seed, progress=progress,
+        )  # fmt: skip
+        attacks = tuple(tried)
         certificates = tuple(_measured(one, subject, attacked_split(delivery)) for one in certificates)
+    else:
+        attacks = _untried(str(subject))
     verdicts = protected_verdicts(attacks, certificates)
     return Report(
         subject=_facts(delivery, subject),
@@ -177,39 +184,18 @@ def _facts(delivery: Delivery, subject: ProtectedSubject | str | None) -> dict[s
     }
 
 
-def _try_all(
-    subject: ProtectedSubject | str | None, *, budget: float, seed: int, progress: Progress
-) -> Iterator[AttackReport]:
-    """Every attack for which there is time left, and what it needs."""
-    start = time.monotonic()
-    for index, attack in enumerate(PROTECTED_ATTACKS):
-        progress(index, len(PROTECTED_ATTACKS))
-        if not isinstance(subject, ProtectedSubject):
-            words = str(subject)
-            yield AttackReport(attack, Status.NOT_TRIED, f"{words[:1].upper()}{words[1:].rstrip('.')}.")
-        elif time.monotonic() - start > budget:
-            words = f"The budget of {budget:.0f} seconds was used up before: give a larger budget."
-            yield AttackReport(attack, Status.NOT_TRIED, words)
-        else:
-            yield _try(subject, attack, np.random.default_rng([seed, index]))
-    progress(len(PROTECTED_ATTACKS), len(PROTECTED_ATTACKS))
+def _untried(reason: str) -> tuple[AttackReport, ...]:
+    """All attacks, where there is nothing that they could be tried on."""
+    words = f"{reason[:1].upper()}{reason[1:].rstrip('.')}."
+    return tuple(AttackReport(attack, Status.NOT_TRIED, words) for attack in PROTECTED_ATTACKS)
 
 
-def _try(subject: ProtectedSubject, attack: Attack, rng: np.random.Generator) -> AttackReport:
-    start = time.perf_counter()
-    try:
-        finding = attack.run(subject.view, rng)
-    except (MissingInputError, NotApplicableError) as reason:
-        return AttackReport(attack, Status.NOT_TRIED, reason.sentence)
-    except MoleError as reason:
-        return AttackReport(attack, Status.NOT_TRIED, reason.sentence)
-    except Exception as error:  # one attack that fails must not cost the whole report
-        return AttackReport(attack, Status.GAVE_UP, f"It gave up: {type(error).__name__}.")
-    seconds = round(time.perf_counter() - start, 2)
+def _compared(subject: ProtectedSubject, attack: Attack, finding: Finding, seconds: float) -> AttackReport:
+    """What was found beside the truth and what the certificate allows."""
     figures, found = figures_of(finding, subject), score_of(finding, subject.truth)
     is_rebuilt = found is not None and status_of(found) == Status.SUCCEEDED
     report = AttackReport(
-        attack, status_of_figures(figures, is_rebuilt=is_rebuilt), finding.words, seconds=seconds,
+        attack, status_of_figures(figures, is_rebuilt=is_rebuilt), finding.words, seconds=round(seconds, 2),
         score=found, facts=dict(finding.facts), figures=figures, pictures=_pictures(subject, finding),
     )  # fmt: skip
     is_advised = report.status in (Status.SUCCEEDED, Status.PARTLY)

@@ -7,19 +7,16 @@ Each attack gets the view of its attacker; what it finds is scored, pictured and
 """
 
 import os
-import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-
-import numpy as np
+from functools import partial
 
 from mole._version import __version__
 from mole.analysis import Figure, LayerSizes, Setting, TileSizes, figures_of
 from mole.attacks import ATTACKS
 from mole.attacks.tools.attack import Attack, Finding
-from mole.attacks.tools.views import MissingInputError, NotApplicableError
 from mole.audit.advice import advice_on, taken_by
 from mole.audit.costs import costs_of
 from mole.audit.from_delivery import subject_of_delivery
@@ -33,8 +30,9 @@ from mole.audit.report import AttackReport, Report, Status
 from mole.audit.scoring import score
 from mole.audit.subject import FEWEST_SCORED, Subject
 from mole.audit.tile_words import remarks_on
+from mole.audit.trying import try_all
 from mole.audit.verdicts import Tried, judged, verdicts_of
-from mole.errors import MoleError, MoleWarning, ParameterError
+from mole.errors import MoleWarning, ParameterError
 from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load_first_layer
 from mole.exchange.shards import Dtype
@@ -173,7 +171,12 @@ def audit_subject(
     """Attack a subject with these attacks, in this order."""
     figures = _figures(subject)
     bounds, costs = published_bounds(figures), costs_of(subject.uncut, figures)
-    tried = _try_all(subject, attacks, budget=budget, seed=seed, progress=progress)
+    tried = try_all(
+        attacks,
+        lambda attack, rng: attack.run(subject.view(attack.view), rng),
+        partial(_compared, subject),
+        budget=budget, seed=seed, progress=progress,
+    )  # fmt: skip
     judgements = [judged(replace(one, published=bounds.get(one.attack.name))) for one in tried]
     taken = taken_by(subject, judgements)
     reports = tuple(
@@ -231,37 +234,6 @@ def _too_few(subject: Subject) -> tuple[str, ...]:
         f"There are only {len(subject.morphed)} rows: with fewer than {2 * FEWEST_SCORED} nothing that "
         "attacks found could be compared with the truth.",
     )
-
-
-def _try_all(
-    subject: Subject, attacks: Sequence[Attack], *, budget: float, seed: int, progress: Progress
-) -> Iterator[AttackReport]:
-    """Every attack for which there is time left; one that has begun is not cut off."""
-    start = time.monotonic()
-    for index, attack in enumerate(attacks):
-        progress(index, len(attacks))
-        if time.monotonic() - start > budget:
-            words = f"The budget of {budget:.0f} seconds was used up before: give a larger budget."
-            yield AttackReport(attack, Status.NOT_TRIED, words)
-        else:
-            # A generator of its own: what one attack draws does not change the next.
-            yield _try(subject, attack, np.random.default_rng([seed, index]))
-    progress(len(attacks), len(attacks))
-
-
-def _try(subject: Subject, attack: Attack, rng: np.random.Generator) -> AttackReport:
-    start = time.perf_counter()
-    try:
-        finding = attack.run(subject.view(attack.view), rng)
-    except MissingInputError as reason:
-        return AttackReport(attack, Status.NOT_TRIED, reason.sentence)
-    except NotApplicableError as reason:
-        return AttackReport(attack, Status.NOT_APPLICABLE, reason.sentence)
-    except MoleError as reason:
-        return AttackReport(attack, Status.NOT_TRIED, reason.sentence)
-    except Exception as error:  # one attack that fails must not cost the whole report
-        return AttackReport(attack, Status.GAVE_UP, f"It gave up: {type(error).__name__}.")
-    return _compared(subject, attack, finding, time.perf_counter() - start)
 
 
 def _compared(subject: Subject, attack: Attack, finding: Finding, seconds: float) -> AttackReport:

@@ -6,7 +6,16 @@ from typing import Annotated, Any
 import typer
 
 from mole.cli.named_files import check_input, check_output, signing_key
-from mole.cli.options import ClassesOption, ForceOption, JsonOption, QuietOption, SignOption, parse_shape
+from mole.cli.options import (
+    ClassesOption,
+    ForceOption,
+    JsonOption,
+    MeanOption,
+    QuietOption,
+    SignOption,
+    StdOption,
+    parse_shape,
+)
 from mole.cli.terminal import show, warn
 from mole.cli.wrong_calls import CallError
 from mole.exchange.layer_files import save
@@ -49,16 +58,8 @@ def export_layer(
             metavar="N", help="For a file of weights: the convolution's padding.", min=0, max=LARGEST
         ),
     ] = None,
-    mean: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS", help="Mean of each channel, such as 0.49,0.48,0.45; or one for all."
-        ),
-    ] = None,
-    std: Annotated[
-        str | None,
-        typer.Option(metavar="NUMBERS", help="Standard deviation of each channel; or one for all."),
-    ] = None,
+    mean: MeanOption = None,
+    std: StdOption = None,
     classes: ClassesOption = 10,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write.")] = Path(
         "first-layer.safetensors"

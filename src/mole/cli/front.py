@@ -12,10 +12,12 @@ from mole.cli.options import (
     ClassesOption,
     ForceOption,
     JsonOption,
+    MeanOption,
     ModeOption,
     QuietOption,
     ResizeOption,
     SkipBadOption,
+    StdOption,
     parse_shape,
 )
 from mole.cli.terminal import progress_bar, show, warnings_said
@@ -63,16 +65,8 @@ def front(
     ] = 5000,
     mode: ModeOption = None,
     resize: ResizeOption = None,
-    mean: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS", help="Mean of each channel, such as 0.49,0.48,0.45; or one for all."
-        ),
-    ] = None,
-    std: Annotated[
-        str | None,
-        typer.Option(metavar="NUMBERS", help="Standard deviation of each channel; or one for all."),
-    ] = None,
+    mean: MeanOption = None,
+    std: StdOption = None,
     classes: ClassesOption = 10,
     skip_bad: SkipBadOption = False,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write.")] = Path(

@@ -41,6 +41,13 @@ ClassesOption = Annotated[
         metavar="N", help="Number of classes, for a network that has to know.", min=2, max=MAX_CLASSES
     ),
 ]
+MeanOption = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBERS", help="Mean of each channel, such as 0.49,0.48,0.45; or one for all."),
+]
+StdOption = Annotated[
+    str | None, typer.Option(metavar="NUMBERS", help="Standard deviation of each channel; or one for all.")
+]
 BatchSizeOption = Annotated[int, typer.Option(metavar="N", help="Rows at a time.", min=1, max=1 << 24)]
 DeviceOption = Annotated[str | None, typer.Option(metavar="NAME", help="Such as cuda; otherwise the CPU.")]
 ForceOption = Annotated[

@@ -15,7 +15,10 @@ WHAT = "about its image at most, whoever reads it, with the key or without"
 
 
 def protection_in_words(manifest: Manifest) -> Iterator[str]:
-    """What a row tells at most: a sentence for each split, or one where all have the same bound."""
+    """What a row tells at most: a sentence for each split, or one where all have the same bound.
+
+    Then what all rows of an image tell together, where it has several.
+    """
     protection = manifest.protection
     if protection is None:
         return
@@ -23,9 +26,13 @@ def protection_in_words(manifest: Manifest) -> Iterator[str]:
     if len(set(certificates.values())) == 1:
         one = next(iter(certificates.values()))
         yield f"Each row tells {counted_bits(one.bits)} {WHAT}{_picked(one)}."
-        return
-    for split, one in certificates.items():
-        yield f"Each row of {shown(split)} tells {counted_bits(one.bits)} {WHAT}{_picked(one)}."
+    else:
+        for split, one in certificates.items():
+            yield f"Each row of {shown(split)} tells {counted_bits(one.bits)} {WHAT}{_picked(one)}."
+    for split, facts in manifest.splits.items():
+        if facts.views > 1:
+            bits = counted_bits(facts.views * certificates[split].bits)
+            yield f"Each image of {shown(split)} has {facts.views} rows: together they tell {bits} at most."
 
 
 def protection_facts(protection: Protection | None) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from mole.scheme.augmenting import build_augmented_layer
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import Array, Shape
+from mole.sources.source import Labels
 from mole.torch import ResumeFile, attach, evaluate, train
 from mole.torch.export import export_first_layer
 from mole.torch.learning_rules import StepDecay
@@ -40,7 +41,7 @@ class Budget:
     """How much each training costs, and how it goes.
 
     Attributes:
-        narrower: by which factor layers of VGG-16 are narrower than the paper's.
+        narrower: by which factor convolutions of VGG-16 are narrower than the paper's.
         epochs, batch, learning_rate: of each training.
         decay: SGD whose learning rate falls in steps; None for AdamW and one cycle.
         images, tests: how many images of each split are used at most, spread evenly; None for all.
@@ -98,7 +99,7 @@ class Lesson:
         """Batches of a training."""
         return budget.epochs * -(-_count(self.train, budget.images) // budget.batch)
 
-    def plain(self, part: Part, most: int | None) -> tuple[Array, Array]:
+    def plain(self, part: Part, most: int | None) -> tuple[Array, Labels]:
         """Plain data of some images of a part, spread evenly over it, and their labels."""
         count = _count(part, most)
         chosen = np.arange(count) * len(part) // count

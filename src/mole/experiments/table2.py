@@ -52,7 +52,8 @@ def report(result: Result) -> str:
 def in_words(result: Result) -> str:
     """How the arms were trained."""
     budget, seeds = result["budget"], result["seeds"]
-    width = "" if budget["narrower"] == 1 else f", {budget['narrower']} times narrower than the paper's"
+    narrower = budget["narrower"]
+    width = "" if narrower == 1 else f", its convolutions {narrower} times narrower than the paper's"
     steps = budget["decay"]
     rule = (
         f"AdamW with one cycle of the learning rate up to {budget['learning_rate']:g}"

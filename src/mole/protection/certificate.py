@@ -24,6 +24,7 @@ from mole.errors import MissingExtraError, ParameterError
 SMALLEST, LARGEST = 1e-60, 1e60  # of clip and noise: beyond, squares overflow
 NORMS = 65  # lengths from 0 to C at which the identification bound is taken
 THRESHOLDS = 400  # from which the best is chosen
+MOST_FEATURES = 1024  # for which chi-squared variables are worked out: of more it takes long, or fails
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,8 @@ class Certificate:
         A converse of coding theory: for any threshold t, P[right] <= P[i > t] + 2^t / N, where i is the
         information density of the row against the reference N(0, (sigma^2 + C^2 / d) I). For an image of
         length r, i is a number minus a multiple of a non-central chi-squared variable, so its distribution
-        is known exactly; the worst length from 0 to C counts. It assumes that beforehand all candidates are
+        is known exactly; the worst length from 0 to C counts. (Of very many features, the reference is the
+        noise alone: any reference gives a bound.) It assumes that beforehand all candidates are
         equally likely: who knows more already starts from more.
 
         >>> certificate = Certificate.for_bits(1.0, features=128)
@@ -151,7 +153,10 @@ class Certificate:
         return float(min(1.0, bound.min()))
 
     def _exceeds(self, thresholds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """P[i > t] for each threshold, (n,), of the worst length."""
+        """P[i > t] for each threshold, (n,), of the worst length; or what is above it."""
+        least = self._exceeds_alone(thresholds)
+        if self.features > MOST_FEATURES:
+            return least
         try:
             from scipy.stats import chi2, ncx2  # noqa: PLC0415  (an extra)
         except ImportError:
@@ -166,7 +171,18 @@ class Certificate:
             limit = (start - 2 * math.log(2) * thresholds) / slope
             below = ncx2.cdf(limit, self.features, pull**2) if pull else chi2.cdf(limit, self.features)
             worst = np.maximum(worst, below)
-        return worst
+        return np.fmin(worst, least)  # what SciPy cannot work out is not a number
+
+    def _exceeds_alone(self, thresholds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The same against another reference, N(0, sigma^2 I): the noise alone.
+
+        For an image of length r, i is then normal, with a mean of r^2 / (2 sigma^2) and a variance of twice
+        that: of the longest image more often above a positive threshold than of any other. It is what the
+        other comes to with more and more features.
+        """
+        ratio = self.clip / self.sigma
+        nats = math.log(2) * thresholds
+        return np.array([_normal_below(ratio / 2 - one / ratio) if one > 0 else 1.0 for one in nats])
 
 
 def bits_of_covariance(covariance: npt.NDArray[np.float64], sigma: float) -> float:

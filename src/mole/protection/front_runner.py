@@ -15,12 +15,16 @@ from mole.protection.front_file import Front
 from mole.protection.front_worker import read_array, write_array
 from mole.scheme.shapes import Array, element_count
 
-NUMBERS_AT_ONCE = 1 << 22  # of images, in one batch
+NUMBERS_AT_ONCE = 1 << 22  # of images or of their features, in one batch
+KEPT = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONHOME", "SYSTEMROOT")  # what Python needs to start
 SECONDS = 120.0  # for a batch; the first one includes opening the file
 
 
 class FrontRunner:
     """A front at work; a context manager, because its process ends with it.
+
+    The process gets neither the environment of this one, where passwords may stand, nor modules that lie
+    in the folder where it is started.
 
         with FrontRunner(read_front(path)) as run:
             features = run(images)
@@ -35,7 +39,8 @@ class FrontRunner:
         most = 2 * max(NUMBERS_AT_ONCE, MAX_ELEMENTS)
         arguments = [str(front.path), front.digest, str(threads or os.cpu_count() or 1), str(most)]
         self._process = subprocess.Popen(  # noqa: S603  (our own module, under our own Python)
-            [sys.executable, "-m", "mole.protection.front_worker", *arguments],
+            [sys.executable, "-P", "-m", "mole.protection.front_worker", *arguments],
+            env={name: os.environ[name] for name in KEPT if name in os.environ},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
@@ -47,7 +52,8 @@ class FrontRunner:
         """
         if images.shape[1:] != self.front.input_shape:
             raise ShapeError(f"images of shape {images.shape} do not fit a front of {self.front}")
-        at_once = max(1, NUMBERS_AT_ONCE // element_count(self.front.input_shape))
+        numbers = max(element_count(self.front.input_shape), self.front.dimensions)
+        at_once = max(1, NUMBERS_AT_ONCE // numbers)
         found = np.empty((len(images), self.front.dimensions), np.float32)
         for start in range(0, len(images), at_once):
             part = images[start : start + at_once]

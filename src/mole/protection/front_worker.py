@@ -3,6 +3,9 @@
 What comes in on standard input and goes out on standard output are arrays: a number of axes, sides, and
 32-bit floats. The process has bounds of its own, set before the file is opened: whatever it does, nobody
 else is harmed.
+
+**Every image is run alone.** A front that saw many at once could copy one of them into the rows of all
+others, and each row would tell of it: what is counted for each image would be wrong.
 """
 
 import hashlib
@@ -62,11 +65,14 @@ def main(path: str, digest: str, threads: int, most: int) -> None:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 4
+    options.add_session_config_entry("session.load_model_format", "ONNX")  # the form that was checked
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
     while (batch := read_array(sys.stdin.buffer, most)) is not None:
-        (features,) = session.run(None, {name: batch})
-        write_array(sys.stdout.buffer, np.asarray(features, np.float32))
+        rows = [session.run(None, {name: batch[one : one + 1]})[0] for one in range(len(batch))]
+        if any(row.shape[:1] != (1,) for row in rows):
+            sys.exit("the front gives more or fewer rows than one for an image")  # they would be another's
+        write_array(sys.stdout.buffer, np.concatenate(rows, dtype=np.float32, casting="unsafe"))
 
 
 if __name__ == "__main__":

@@ -153,10 +153,13 @@ def _parsed(fields: Fields, model: Any) -> HomeHead:
     clip = fields.number("clip")
     if clip <= 0:
         raise FormatError(f"its clip is {clip}")
+    threshold = fields.number("threshold")
+    if not 0 <= threshold <= 1:
+        raise FormatError(f"its threshold is {threshold}")
     return HomeHead(
         head, fields.text("front"), clip, names,
         fields.optional("mode", fields.text), fields.optional("resize", fields.text),
-        fields.number("threshold"),
+        threshold,
     )  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """ONNX files as hostile files: of a bounded size, complete in themselves, made of ONNX's own operators.
 
 What such a file computes is not checked here, only that reading and running it does nothing else: no code
-of its own, no other files, no loops. Its metadata says, in JSON, what it is.
+of its own, no other files, no loops, and nothing that one run leaves behind for the next. Its metadata
+says, in JSON, what it is.
 """
 
 import hashlib
@@ -18,10 +19,16 @@ from mole.storage.regular import open_regular
 from mole.storage.typed_json import Fields, FormatError, parse_value
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, NodeProto
+    from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
+MAX_NODES = 100_000  # a hundred times those of a large vision transformer; they are looked at one by one
 STANDARD = {"", "ai.onnx"}
 WITHOUT_END = {"If", "Loop", "Scan", "SequenceMap"}  # operators that run others, as long as they like
+RANDOM = {
+    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+}  # fmt: skip
+TRAINING_MODE = 2  # which input of a Dropout makes it a random one
+OTHER_FORM = slice(4, 8), b"ORTM"  # where and how onnxruntime knows files of a form of its own
 
 
 def onnx_package(what: str, extra: str = "front") -> Any:
@@ -54,6 +61,9 @@ def read_model(path: Path, what: str, most: int) -> tuple["ModelProto", str]:
     """
     onnx = onnx_package(what)
     content = _read(path, what, most)
+    where, mark = OTHER_FORM
+    if content[where] == mark:  # what is checked here would not be what runs
+        raise FileError(f"{path} is not an ONNX file but onnxruntime's own: ask for the {what} again")
     try:
         model: ModelProto = onnx.load_model_from_string(content)
     except Exception:  # of protobuf's; it has no other way to say that the file is another one
@@ -94,6 +104,8 @@ def _read(path: Path, what: str, most: int) -> bytes:
 
 def _problems(model: "ModelProto") -> Iterator[str]:
     """What such a file may not hold, in words."""
+    if len(model.graph.node) > MAX_NODES:
+        yield f"it has more than {MAX_NODES:,} operators"
     if model.functions:
         yield "it brings functions of its own"
     for node in _nodes(model.graph):
@@ -101,13 +113,21 @@ def _problems(model: "ModelProto") -> Iterator[str]:
             yield f"its operator {shown(node.op_type)} is not one of ONNX's own"
         if node.op_type in WITHOUT_END:
             yield f"its operator {node.op_type} could run for ever"
-    inside = (part for node in _nodes(model.graph) for part in node.attribute)
-    constants = (tensor for part in inside for tensor in (part.t, *part.tensors))
+        if node.op_type in RANDOM or (node.op_type == "Dropout" and any(node.input[TRAINING_MODE:])):
+            # How far its generator has come would tell the next image's row of this image.
+            yield f"its operator {node.op_type} is a random one"
+    constants = (tensor for part in _attributes(model) for tensor in (part.t, *part.tensors))
     for tensor in (*model.graph.initializer, *constants):
         if tensor.external_data or tensor.data_location:
             yield "its weights lie in other files"
-    if model.graph.sparse_initializer:
+    sparse = any(part.HasField("sparse_tensor") or part.sparse_tensors for part in _attributes(model))
+    if model.graph.sparse_initializer or sparse:
         yield "it has sparse weights"
+
+
+def _attributes(model: "ModelProto") -> Iterator["AttributeProto"]:
+    for node in _nodes(model.graph):
+        yield from node.attribute
 
 
 def _nodes(graph: "GraphProto") -> Iterator["NodeProto"]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mole.errors import MoleWarning, ParameterError
+from mole.errors import FileError, MoleWarning, ParameterError
 from mole.foreign_text import listed, shown
 from mole.progress import Progress, no_progress
 from mole.protection.channel import clip
@@ -22,7 +22,7 @@ from mole.protection.head import softmax
 from mole.protection.head_file import HomeHead, read_head
 from mole.sources.opening import open_source
 from mole.sources.plain_samples import read_many
-from mole.sources.preparation import Mode, Preparation, Resize
+from mole.sources.preparation import MODES, RESIZES, Mode, Preparation, Resize
 from mole.sources.source import Source
 
 SAMPLES_AT_ONCE = 256
@@ -88,6 +88,9 @@ class AtHome:
             raise ParameterError(
                 f"{head} takes {home.head.weight.shape[1]} features, and {front} gives {opened.dimensions}"
             )
+        for what, asked, known in (("mode", home.mode, MODES), ("resize", home.resize, RESIZES)):
+            if asked is not None and asked not in known:  # it was the developer's word
+                raise FileError(f"{head} wants {what} '{shown(asked)}', which is unknown: ask for it again")
         preparation = Preparation(
             opened.input_shape, opened.normalisation, mode or home.mode, resize or home.resize
         )
@@ -115,8 +118,15 @@ class AtHome:
         return table_of(self.look(chosen, progress), self.home)
 
     def look(self, source: Source, progress: Progress = no_progress) -> Seen:
-        """What front and head make of all images of a source; features are clipped as in a delivery."""
+        """What front and head make of all images of a source; features are clipped as in a delivery.
+
+        Warns:
+            MoleWarning: if the images are of other classes than the head knows.
+        """
         numbers = _class_numbers(source, self.home)
+        if numbers is None:
+            words = f"labels are left out: {other_classes(source, self.home)}"
+            warnings.warn(words, MoleWarning, stacklevel=2)
         splits, names, scores, labels = [], [], [], []
         done = 0
         with FrontRunner(self.front) as run:
@@ -165,21 +175,18 @@ def table_of(seen: Seen, home: HomeHead) -> pa.Table:
 
 
 def _class_numbers(source: Source, home: HomeHead) -> dict[int, int] | None:
-    """The head's number for each class of a source, by names where both have some; None where none fits.
-
-    Warns:
-        MoleWarning: if the classes are others.
-    """
+    """The head's number for each class of a source, by names where both have some; None where none fits."""
     ours, theirs = source.classes, home.class_names
     if ours is None or (theirs is None and len(ours) == home.head.classes):
         return {number: number for number in range(home.head.classes)}
     known = {name: number for number, name in enumerate(theirs or ())}
-    if not set(ours) <= set(known):
-        apart = f"{home.head.classes} classes without names" if theirs is None else listed(theirs)
-        warnings.warn(
-            f"labels are left out: the head tells {apart} apart, and the images are of {listed(ours)}",
-            MoleWarning,
-            stacklevel=2,
-        )
-        return None
-    return {number: known[name] for number, name in enumerate(ours)}
+    return {number: known[name] for number, name in enumerate(ours)} if set(ours) <= set(known) else None
+
+
+def other_classes(source: Source, home: HomeHead) -> str:
+    """In words, that a source has other classes than a head; nothing where they fit."""
+    if _class_numbers(source, home) is not None:
+        return ""
+    theirs = home.class_names
+    apart = f"{home.head.classes} classes without names" if theirs is None else listed(theirs)
+    return f"the head tells {apart} apart, and the images are of {listed(source.classes or ())}"

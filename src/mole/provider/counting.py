@@ -13,13 +13,13 @@ from secrets import token_hex
 from mole.errors import DeliveryError
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
-from mole.provider.place import beside
 from mole.provider.plan import Plan
 from mole.provider.protect import Protect
+from mole.provider.replacing import lies_at
 from mole.provider.spending import Spending
 from mole.sources.source import BadSampleError, Source, Split
 from mole.storage.locations import absolute
-from mole.storage.stores import LocalStore, Store, open_store
+from mole.storage.stores import Store
 
 Address = str | os.PathLike[str]
 SAMPLES_AT_ONCE = 1024
@@ -42,14 +42,16 @@ class Counting:
     ) -> None:
         self._protect, self._source, self._key = protect, source, key
         self._spending = Spending.beside(Ledger(key.fingerprint, key.path))
-        store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
         place = absolute(out) if isinstance(out, str | os.PathLike) else out.label
         draft = f"{plan.delivery_id} {place}"
-        name = self._spending.draft(draft) if _is_begun(store) else None
-        if name is None:
+        name = self._spending.draft(draft)
+        if name is None or not lies_at(out, self._named(plan, name), key):  # or it was replaced since
             name = token_hex(16)
             self._spending.begin(draft, name)
-        self.plan = replace(plan, source=source, key=key, draft_name=name)
+        self.plan = self._named(plan, name)
+
+    def _named(self, plan: Plan, name: str) -> Plan:
+        return replace(plan, source=self._source, key=self._key, draft_name=name)
 
     def check_budget(self) -> float:
         """The most bits that any of its images will have given away, in all deliveries under the key.
@@ -60,8 +62,12 @@ class Counting:
         return self._spending.most_after(self.plan.delivery_id, self._images, self._protect.budget)
 
     def spend(self) -> None:
-        """Count it, once: what is begun counts as done."""
-        self._spending.spend(self.plan.delivery_id, self._images)
+        """Count it, once: what is begun counts as done.
+
+        Raises:
+            DeliveryError: if an image would exceed its budget: others may have counted in the meantime.
+        """
+        self._spending.spend(self.plan.delivery_id, self._images, self._protect.budget)
 
     @cached_property
     def _images(self) -> dict[str, float]:
@@ -97,12 +103,3 @@ def image_digests(split: Split, key: MorphKey) -> Iterator[str]:
     with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="digest") as pool:
         while some := list(islice(numbers, SAMPLES_AT_ONCE)):
             yield from filter(None, pool.map(digest, some))
-
-
-def _is_begun(store: Store) -> bool:
-    """Whether anything lies where the delivery goes, or grows beside it."""
-    if isinstance(store, LocalStore) and beside(store.folder).exists():
-        return True
-    with suppress(DeliveryError):
-        return bool(store.names())
-    return False

@@ -14,7 +14,7 @@ from mole.progress import Progress, no_progress
 from mole.protection.calibration import calibration
 from mole.protection.head import softmax
 from mole.protection.head_file import HomeHead
-from mole.provider.at_home import AtHome
+from mole.provider.at_home import AtHome, other_classes
 from mole.scores import Score
 from mole.sources.opening import open_source
 from mole.sources.source import Source
@@ -50,9 +50,13 @@ def calibrate(
         write_head(Path("calibrated.onnx"), calibrated.home)
 
     Raises:
-        ParameterError: if the images have no labels, are of one class alone, or are too few.
+        ParameterError: if the images have no labels or others than the head, are of one class alone, or are
+            too few.
     """
-    seen, home = at_home.look(open_source(data), progress), at_home.home
+    source, home = open_source(data), at_home.home
+    if others := other_classes(source, home):
+        raise ParameterError(f"{others}: give images of the head's classes")
+    seen = at_home.look(source, progress)
     if seen.labels is None:
         raise ParameterError("images without labels cannot calibrate a head: give images with labels")
     known = seen.labels >= 0

@@ -198,12 +198,16 @@ class Plan:
         return options
 
     def _parts(self, source: Source, key: MorphKey, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Each part by itself; of the data only a digest, because it may lie in clear for a while."""
+        """Each part by itself; of the data only a digest, because it may lie in clear for a while.
+
+        Of the data of a protected delivery nothing: a digest would tell the holder of the key which it is.
+        """
         data = json.dumps([source.fingerprint, self.sizes], sort_keys=True)
+        named = {"data": key.mac("delivery/data", data)} if self.draft_name is None else {}
         return {
             "key": key.fingerprint,
             "layer": self.layer.fingerprint,
-            "data": key.mac("delivery/data", data),
+            **named,
             "samples": dict(self.sizes),
             "views": self.views,
             **{name: list(value) if isinstance(value, tuple) else value for name, value in options.items()},

@@ -63,6 +63,13 @@ def alone_at(
         yield delivery_store(place, plan.recipients, key), replaced
 
 
+def lies_at(out: str | os.PathLike[str] | Store, plan: Plan, key: MorphKey) -> bool:
+    """Whether this very delivery lies there, finished or not, or grows beside what lies there."""
+    there = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
+    grown = [LocalStore(beside(there.folder))] if isinstance(there, LocalStore) else []
+    return any(not _holds_another(place, plan, key) and place.names() for place in (there, *grown))
+
+
 def put_in_place(folder: Path, plan: Plan, key: MorphKey) -> Store:
     """Let a finished delivery take the place of the one beside which it grew; where it lies then.
 

@@ -7,8 +7,8 @@ row leaves: work that was begun counts as done.
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from mole.quantities import counted
 from mole.storage.atomic import reason_of
 
 SUFFIX = ".spent"
+PATIENCE = 60.0  # seconds, while another delivery of millions of images is counted
 MARGIN = 1e-9  # of the budget: what adding up rounds
 TABLES = """
 CREATE TABLE IF NOT EXISTS spent
@@ -60,30 +61,23 @@ class Spending:
 
     def draft(self, draft: str) -> str | None:
         """The name that a delivery was begun under, if it was."""
-        for path in self.paths:
-            with _opened(path) as found:
+        with self._files() as files:
+            for found in files:
                 row = found.execute("SELECT name FROM drafts WHERE draft = ?", (draft,)).fetchone()
-            if row is not None:
-                return str(row[0])
+                if row is not None:
+                    return str(row[0])
         return None
 
     def begin(self, draft: str, name: str) -> None:
         """Keep the name of a delivery, so that it can be gone on with."""
-        for path in self.paths:
-            with _opened(path) as found:
+        with self._files() as files:
+            for found in files:
                 found.execute("INSERT OR REPLACE INTO drafts VALUES (?, ?)", (draft, name))
 
     def totals(self) -> dict[str, float]:
         """Bits that each image has given away, by its digest."""
-        rows: dict[tuple[str, str], float] = {}
-        for path in self.paths:
-            with _opened(path) as found:
-                for delivery, image, bits in found.execute("SELECT delivery, image, bits FROM spent"):
-                    rows[delivery, image] = max(bits, rows.get((delivery, image), 0.0))
-        totals: dict[str, float] = {}
-        for (_, image), bits in rows.items():
-            totals[image] = totals.get(image, 0.0) + bits
-        return totals
+        with self._files() as files:
+            return _totals(files)
 
     def most_after(self, delivery: str, images: Mapping[str, float], budget: float | None = None) -> float:
         """The most that any image of a delivery will have given away with it, counted once.
@@ -96,53 +90,84 @@ class Spending:
         Raises:
             DeliveryError: if some would.
         """
-        before, known = self.totals(), self._of(delivery)
-        after = [before.get(image, 0.0) + (0 if image in known else bits) for image, bits in images.items()]
-        most = max(after, default=0.0)
-        if budget is not None and most > budget * (1 + MARGIN):
-            over = sum(total > budget * (1 + MARGIN) for total in after)
-            raise DeliveryError(
-                f"{counted(over, 'image')} would have given away up to {most:.4g} bits in all deliveries "
-                f"under this key, and the budget is {budget:.4g}: deliver with fewer bits, leave them out, "
-                "or raise the budget"
-            )
+        with self._files() as files:
+            return _most_after(files, delivery, images, budget)
+
+    def spend(self, delivery: str, images: Mapping[str, float], budget: float | None = None) -> float:
+        """Count a delivery, once; the most that any of its images has given away with it.
+
+        Nobody else counts between a look at what was given away and this: two deliveries that are made at
+        once do not exceed a budget together.
+
+        Raises:
+            DeliveryError: if an image would exceed the budget; nothing is counted then.
+        """
+        with self._files(alone=True) as files:
+            most = _most_after(files, delivery, images, budget)
+            rows = [(delivery, image, bits) for image, bits in images.items()]
+            for found in files:
+                found.executemany("INSERT OR IGNORE INTO spent VALUES (?, ?, ?)", rows)
         return most
 
     def given_away(self, delivery: str) -> "GivenAway | None":
         """What the images of a delivery have given away in all; None where it was not counted here."""
-        images = self._of(delivery)
-        if not images:
-            return None
-        totals = self.totals()
-        return GivenAway(max(totals[image] for image in images), len(self._deliveries()))
-
-    def spend(self, delivery: str, images: Mapping[str, float]) -> None:
-        """Count a delivery, once."""
-        for path in self.paths:
-            with _opened(path) as found:
-                rows = [(delivery, image, bits) for image, bits in images.items()]
-                found.executemany("INSERT OR IGNORE INTO spent VALUES (?, ?, ?)", rows)
+        with self._files() as files:
+            images = _images_of(files, delivery)
+            if not images:
+                return None
+            totals = _totals(files)
+            names = {name for found in files for (name,) in found.execute("SELECT delivery FROM spent")}
+        return GivenAway(max(totals[image] for image in images), len(names))
 
     def forget(self, delivery: str) -> None:
         """Take back a delivery of which nothing was made."""
-        for path in self.paths:
-            with _opened(path) as found:
+        with self._files() as files:
+            for found in files:
                 found.execute("DELETE FROM spent WHERE delivery = ?", (delivery,))
 
-    def _deliveries(self) -> set[str]:
-        found: set[str] = set()
-        for path in self.paths:
-            with _opened(path) as opened:
-                found.update(name for (name,) in opened.execute("SELECT DISTINCT delivery FROM spent"))
-        return found
+    @contextmanager
+    def _files(self, *, alone: bool = False) -> Iterator[list[sqlite3.Connection]]:
+        """All its files, the user's first, so that two who want them alone never wait for each other."""
+        with ExitStack() as opened:
+            files = [opened.enter_context(_opened(path)) for path in self.paths]
+            for found in files if alone else ():
+                found.execute("BEGIN IMMEDIATE")
+            yield files
 
-    def _of(self, delivery: str) -> set[str]:
-        images: set[str] = set()
-        for path in self.paths:
-            with _opened(path) as found:
-                rows = found.execute("SELECT image FROM spent WHERE delivery = ?", (delivery,))
-                images.update(image for (image,) in rows)
-        return images
+
+def _totals(files: Iterable[sqlite3.Connection]) -> dict[str, float]:
+    rows: dict[tuple[str, str], float] = {}
+    for found in files:
+        for delivery, image, bits in found.execute("SELECT delivery, image, bits FROM spent"):
+            rows[delivery, image] = max(bits, rows.get((delivery, image), 0.0))
+    totals: dict[str, float] = {}
+    for (_, image), bits in rows.items():
+        totals[image] = totals.get(image, 0.0) + bits
+    return totals
+
+
+def _images_of(files: Iterable[sqlite3.Connection], delivery: str) -> set[str]:
+    images: set[str] = set()
+    for found in files:
+        rows = found.execute("SELECT image FROM spent WHERE delivery = ?", (delivery,))
+        images.update(image for (image,) in rows)
+    return images
+
+
+def _most_after(
+    files: Sequence[sqlite3.Connection], delivery: str, images: Mapping[str, float], budget: float | None
+) -> float:
+    before, known = _totals(files), _images_of(files, delivery)
+    after = [before.get(image, 0.0) + (0 if image in known else bits) for image, bits in images.items()]
+    most = max(after, default=0.0)
+    if budget is not None and most > budget * (1 + MARGIN):
+        over = sum(total > budget * (1 + MARGIN) for total in after)
+        raise DeliveryError(
+            f"{counted(over, 'image')} would have given away up to {most:.4g} bits in all deliveries "
+            f"under this key, and the budget is {budget:.4g}: deliver with fewer bits, leave them out, "
+            "or raise the budget"
+        )
+    return most
 
 
 @contextmanager
@@ -151,7 +176,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        with closing(sqlite3.connect(path)) as connection, connection:
+        with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection, connection:
             connection.executescript(TABLES)
             yield connection
     except OSError as error:

@@ -30,13 +30,14 @@ from mole.torch.trace import Operation
 
 if TYPE_CHECKING:
     from mole.exchange.checkpoint_files import CheckpointFacts
+    from mole.protection.front_file import Front
     from mole.scores import Evaluation, Score
     from mole.torch.answering import evaluate_on, predict_on
     from mole.torch.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
     from mole.torch.dataset import MorphedDataset, ShardSampler
     from mole.torch.evaluation import evaluate, predict
     from mole.torch.feature_augment import FeatureAugment, augment_features
-    from mole.torch.front import make_front
+    from mole.torch.front import Images, make_front
     from mole.torch.head_training import FittedHead, fit_head_on
     from mole.torch.mixing import Mixed, mixup
     from mole.torch.models import build_model
@@ -54,6 +55,8 @@ __all__ = [
     "FeatureAugment",
     "FittedHead",
     "FoundLayer",
+    "Front",
+    "Images",
     "Mixed",
     "MorphedDataset",
     "Operation",
@@ -88,6 +91,8 @@ _HOMES = {
     "Evaluation": "mole.scores",
     "FeatureAugment": "mole.torch.feature_augment",
     "FittedHead": "mole.torch.head_training",
+    "Front": "mole.protection.front_file",
+    "Images": "mole.torch.front",
     "Mixed": "mole.torch.mixing",
     "MorphedDataset": "mole.torch.dataset",
     "ResumeFile": "mole.torch.resume",

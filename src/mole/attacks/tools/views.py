@@ -105,6 +105,23 @@ class OutsiderView:
             )
         return Layout.of(self.layout, self.input_shape, self.kappa)
 
+    def similar(self, fewest: int = 0, purpose: str = "") -> Array:
+        """Public images of the same kind, where there are as many as a purpose takes, and morphed ones too.
+
+        Raises:
+            MissingInputError: if there are none.
+            NotApplicableError: if there are too few of either.
+        """
+        if self.public is None:
+            raise MissingInputError("there are no public images to compare the morphed data with")
+        found = min(len(self.public), len(self.morphed))
+        if found < fewest:
+            raise NotApplicableError(
+                f"{found} images are too few {purpose}: it takes {fewest} or more of each, morphed and "
+                "public"
+            )
+        return self.public
+
     @property
     def statistical(self) -> "OutsiderView":
         """The same with all crops, for attacks that compare statistics and rebuild the first rows."""
