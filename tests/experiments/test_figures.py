@@ -54,6 +54,7 @@ def test_a_figure_opens_as_png_and_svg_and_its_page_says_what_the_json_says(plac
 
 def test_nothing_else_is_written(place):
     wanted = {f"results/{name}.{kind}" for name in FIGURES for kind in (*PICTURES, "md", "json")}
+    wanted.add("results")
     assert {name for name in files_in(place) if not name.startswith("results/cache")} == wanted
 
 

@@ -246,10 +246,8 @@ class Methods:
 
     def _attacked(self, core: str, tile: int | None) -> Result:
         count = self.effort.attacked
-        (private, labels), (public, public_labels) = self.train, self.others
-        images = Images(
-            private[:count], public[:count], labels[:count], public_labels[:count], self.look
-        )  # fmt: skip
+        (plain, labels), (public, public_labels) = self.train, self.others
+        images = Images(plain[:count], public[:count], labels[:count], public_labels[:count], self.look)
         if self.images.classes != int(public_labels.max()) + 1:  # other classes: their labels help nobody
             images = images._replace(public_labels=np.zeros_like(images.public_labels))
         layer = random_layer(self.images.shape, self.effort.channels, 0)
