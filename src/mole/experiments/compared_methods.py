@@ -246,9 +246,9 @@ class Methods:
 
     def _attacked(self, core: str, tile: int | None) -> Result:
         count = self.effort.attacked
-        seen = [*self.train, *self.others]
-        images = Images(seen[0][:count], seen[2][:count], seen[1][:count], seen[3][:count], self.look)
-        if self.images.classes != int(seen[3].max()) + 1:  # other classes: their labels help nobody
+        (own, labels), (public, public_labels) = self.train, self.others
+        images = Images(own[:count], public[:count], labels[:count], public_labels[:count], self.look)
+        if self.images.classes != int(public_labels.max()) + 1:  # other classes: their labels help nobody
             images = images._replace(public_labels=np.zeros_like(images.public_labels))
         layer = random_layer(self.images.shape, self.effort.channels, 0)
         subject = delivered(images, layer, core=core, seed=0, tile=tile)

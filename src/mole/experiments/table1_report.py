@@ -201,4 +201,5 @@ def _picked(row: Result) -> float | None:
     if "attacks" in row:
         return float(max(row["attacks"][who]["reidentified"] for who in ("developer", "thief", "outsider")))
     nearest = row["nearest"]
-    return nearest["mean"] if isinstance(nearest, dict) else nearest
+    found: float | None = nearest["mean"] if isinstance(nearest, dict) else nearest
+    return found
