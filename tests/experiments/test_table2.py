@@ -134,7 +134,7 @@ def place(tmp_path) -> Path:
         ("table2", ["--out", "taken"], "taken/table2.json exists already"),
         ("table2", ["--out", "text.txt"], "text.txt is a file, and results go into a folder"),
         ("table2", ["--out", "nowhere/out"], "there is no folder nowhere"),
-        ("table3", [], "there is no experiment 'table3': give one of table2"),
+        ("table3", [], "there is no experiment 'table3': give one of"),
     ],
 )
 def test_a_wrong_call_gets_one_sentence_and_writes_nothing(place, name, options, words):
