@@ -8,7 +8,7 @@ import pytest
 
 from imports import SOURCE, Tree, room_of
 
-EXTRAS = ("mole.torch", "mole.audit", "mole.demo.story", "mole.playground.visiting")
+EXTRAS = ("mole.torch", "mole.audit", "mole.demo.story")
 ENTRY = "mole.cli"  # loads everything else while Ctrl-C is heard
 
 
