@@ -42,7 +42,7 @@ def playground(
 def _teller(show: Tell | None, *, as_json: bool, quiet: bool) -> Tell:
     """What tells the person where the page is, and the browser, if one is to be opened.
 
-    The address is data, and all that stdout gets. The terminal's `show` would mask the token in it, and this
+    The address is data, and all that stdout gets. The terminal would mask the token in it, and this
     one is there to be used.
     """
 
