@@ -8,7 +8,7 @@ import pytest
 
 from imports import SOURCE, Tree, room_of
 
-EXTRAS = ("mole.torch", "mole.audit", "mole.demo.story", "mole.playground.visiting", "mole.serving.server")
+EXTRAS = ("mole.torch", "mole.audit", "mole.demo.story", "mole.serving.server")
 ENTRY = "mole.cli"  # loads everything else while Ctrl-C is heard
 
 
