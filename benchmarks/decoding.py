@@ -89,7 +89,7 @@ def written(folder: Path, side: int, kind: str, count: int, photos: Path | None)
             with Image.open(found[index % len(found)]) as photo:
                 whole = photo.convert("RGB")
             left, top = (int(rng.integers(0, max(1, length // 4))) for length in whole.size)
-            image = whole.crop((left, top, *whole.size))
+            image = whole.crop((left, top, whole.width, whole.height))
         else:
             image = Image.fromarray(rng.integers(0, 256, (side // 8, side // 8, 3), dtype=np.uint8))
         image.resize((side, side), Image.Resampling.BICUBIC).save(file)
