@@ -169,11 +169,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=4.0, help="of load, in each turn")
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=[*NETWORKS])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         networks = [
             one
-            for name in NETWORKS
+            for name in options.networks
             for one in compared(name, Path(folder), options.rounds, options.seconds)
         ]
         together = batching(Path(folder) / "small_resnet-tiles of 4.onnx", options.rounds, options.seconds)

@@ -23,7 +23,7 @@ GROUPS = {
         "--labels", "--label-column", "--label-tag", "--folder-labels", "--no-labels", "--class-names",
     ),
     "Protection": ("--front", "--bits", "--sigma", "--epsilon", "--clip", "--budget"),
-    "Server": ("--url", "--model", "--token-file", "--certificate", "--private-key"),
+    "Server": ("--url", "--served-name", "--token-file", "--certificate", "--private-key"),
     "Secrets and signatures": (
         "--key", "--passphrase-file", "--identity", "--recipient", "--sign", "--signer", "--layer-signer",
         "--allow-second-layer",

@@ -112,7 +112,7 @@ def predict(
     if out.suffix.lower() in OTHER_TABLES:
         raise CallError(f"predictions are a Parquet file: give {out.name} the ending .parquet")
     of_server = {
-        "--key": key, "--layer": layer, "--model": model, "--token-file": token_file,
+        "--key": key, "--layer": layer, "--served-name": model, "--token-file": token_file,
         "--certificate": certificate, "--bits": bits, "--budget": budget,
         "--passphrase-file": passphrase_file,
     }  # fmt: skip

@@ -34,7 +34,9 @@ ServerLayerOption = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="With --url: what the server calls the network, if not model."),
+    typer.Option(
+        "--served-name", metavar="NAME", help="With --url: what the server calls the network, if not model."
+    ),
 ]
 TokenFileOption = Annotated[
     Path | None,
