@@ -14,6 +14,7 @@ from mole.errors import (
     SourceError,
     UnsupportedLayerError,
 )
+from mole.serving.checked_requests import RefusedError
 from mole.sources.source import BadSampleError
 
 ADVICE = {"resize": ("crop", "stretch"), "mode": "L", "replace": True, "key": None}
@@ -24,6 +25,7 @@ ERRORS = [
     UnsupportedLayerError("the first layer", ["it is not linear", "it has no weights"]),
     MissingExtraError("mole.torch needs PyTorch", "torch"),
     MissingExtraError("it needs something"),
+    RefusedError("invalid", "it is too long"),
     BadSampleError("a.png", "it is empty", advice=ADVICE),
     ProblemsError("2 things are wrong", [SourceError("a", advice=ADVICE), BadSampleError("b", "c")]),
 ]

@@ -15,7 +15,7 @@ from heads import SHARES, turning_layer, write_classes, write_telling_front
 from mole.protection.front_file import read_front
 from mole.protection.head import Head
 from mole.protection.head_file import HomeHead, read_head, write_head
-from mole.torch import front
+from mole.torch import front, onnx_writing
 from secrets_kept import DEVELOPER, RECIPIENT
 
 KEY = ("--layer", "layer.safetensors", "--key", "provider.key", "--identity", "me")
@@ -228,7 +228,7 @@ def test_what_makes_no_front(network, arguments, words):
 
 
 def test_without_the_package_that_writes_it(network, monkeypatch):
-    monkeypatch.setattr(front, "find_spec", lambda name: None)
+    monkeypatch.setattr(onnx_writing, "find_spec", lambda name: None)
     said = wrong(*MAKE, "--network", "net:features", "--dim", "8", cwd=network)
     assert "[export]" in said
 

@@ -62,7 +62,7 @@ def test_that_the_test_above_can_fail():
     from mole.torch.trainer import Trainer
 
     walked = [("augmented_part", augmented_part), ("Trainer", Trainer.__init__)]
-    assert unnamed(walked) == ["augmented_part: AugmentedPart"]
+    assert unnamed(walked) == ["augmented_part: AugmentedPart", "Trainer: LearningRule"]
 
 
 def test_every_type_in_a_field_is_exported():

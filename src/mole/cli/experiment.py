@@ -43,7 +43,7 @@ def experiment(
     name: Annotated[
         str,
         typer.Argument(
-            metavar=choices(EXPERIMENTS),
+            metavar="NAME",
             help="; ".join(f"{name}: {one.summary}" for name, one in EXPERIMENTS.items()) + ".",
         ),
     ],

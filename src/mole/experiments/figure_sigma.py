@@ -42,7 +42,7 @@ def recovered(plain: Array, sigma: float, seed: int = 0) -> Array:
 
     >>> sample = np.ones((3, 64, 64))
     >>> error = np.linalg.norm(recovered(sample, 0.5) - sample) / np.linalg.norm(sample)
-    >>> abs(error - 0.5) < 0.01
+    >>> bool(abs(error - 0.5) < 0.01)
     True
 
     Args:

@@ -30,6 +30,7 @@ from mole.torch.trace import Operation
 
 if TYPE_CHECKING:
     from mole.exchange.checkpoint_files import CheckpointFacts
+    from mole.exchange.served_model import ServedFile
     from mole.protection.front_file import Front
     from mole.scores import Evaluation, Score
     from mole.torch.answering import evaluate_on, predict_on
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from mole.torch.feature_augment import FeatureAugment, augment_features
     from mole.torch.front import Images, make_front
     from mole.torch.head_training import FittedHead, fit_head_on
+    from mole.torch.learning_rules import StepDecay
     from mole.torch.mixing import Mixed, mixup
     from mole.torch.models import build_model
     from mole.torch.onnx_export import export_model, export_on
@@ -63,7 +65,9 @@ __all__ = [
     "Operation",
     "ResumeFile",
     "Score",
+    "ServedFile",
     "ShardSampler",
+    "StepDecay",
     "attach",
     "augment_features",
     "build_model",
@@ -100,7 +104,9 @@ _HOMES = {
     "MorphedDataset": "mole.torch.dataset",
     "ResumeFile": "mole.torch.resume",
     "Score": "mole.scores",
+    "ServedFile": "mole.exchange.served_model",
     "ShardSampler": "mole.torch.dataset",
+    "StepDecay": "mole.torch.learning_rules",
     "augment_features": "mole.torch.feature_augment",
     "build_model": "mole.torch.models",
     "evaluate": "mole.torch.evaluation",
