@@ -53,6 +53,7 @@ def test_the_public_names_of_mole_torch():
         "Operation",
         "ResumeFile",
         "Score",
+        "ServedFacts",
         "ServedFile",
         "ShardSampler",
         "StepDecay",

@@ -30,7 +30,7 @@ from mole.torch.trace import Operation
 
 if TYPE_CHECKING:
     from mole.exchange.checkpoint_files import CheckpointFacts
-    from mole.exchange.served_model import ServedFile
+    from mole.exchange.served_model import ServedFacts, ServedFile
     from mole.protection.front_file import Front
     from mole.scores import Evaluation, Score
     from mole.torch.answering import evaluate_on, predict_on
@@ -65,6 +65,7 @@ __all__ = [
     "Operation",
     "ResumeFile",
     "Score",
+    "ServedFacts",
     "ServedFile",
     "ShardSampler",
     "StepDecay",
@@ -104,6 +105,7 @@ _HOMES = {
     "MorphedDataset": "mole.torch.dataset",
     "ResumeFile": "mole.torch.resume",
     "Score": "mole.scores",
+    "ServedFacts": "mole.exchange.served_model",
     "ServedFile": "mole.exchange.served_model",
     "ShardSampler": "mole.torch.dataset",
     "StepDecay": "mole.torch.learning_rules",
