@@ -52,8 +52,8 @@ def draw(result: Result) -> Figure:
         _cores(core, result["core"], result["among"])
         figure.legend(*kappa.get_legend_handles_labels(), loc="outside upper center", ncols=3)
         figure.supxlabel(
-            f"{result['images']}, {result['rows']:,} images delivered and as many others public; seeds of "
-            f"keys: {result['seeds']}, bars from least to largest.\nWhitened core where nothing else is said; "
+            f"{result['images']}, {result['rows']:,} images delivered and as many others public; "
+            f"{result['seeds']} keys, bars from least to largest.\nWhitened core where nothing else is said; "
             "q: side of the core; dotted: chance, and an error of 5 %.",
             fontsize=8,
         )
@@ -92,7 +92,7 @@ def _pairs(axes: Axes, rows: Sequence[Result]) -> None:
     """The error on other images, a line for each kappa; and with the augmented layer."""
     for row, colour, marker in zip(rows, COLOURS, MARKERS, strict=False):
         curve = [(point["pairs"], max(point["error"], LEAST)) for point in row["curve"]]
-        label = f"kappa = {row['kappa']}: {row['counted']:,} determine the core"
+        label = f"kappa = {row['kappa']}: {row['counted']:,} pairs"
         axes.plot(*zip(*curve, strict=True), color=colour, marker=marker, markersize=4, label=label)
         axes.axvline(row["counted"], color=colour, linewidth=0.8, linestyle="--", alpha=0.6)
     one = rows[0]["with_layer"]
