@@ -53,8 +53,8 @@ def draw(result: Result) -> Figure:
         figure.legend(*kappa.get_legend_handles_labels(), loc="outside upper center", ncols=3)
         figure.supxlabel(
             f"{result['images']}, {result['rows']:,} images delivered and as many others public; "
-            f"{result['seeds']} keys, bars from least to largest.\nWhitened core where nothing else is said; "
-            "q: side of the core; dotted: chance, and an error of 5 %.",
+            f"{result['seeds']} keys, bars from least to largest.\nWhitened core where nothing else is "
+            "said; q: side of the core; dotted: chance, and an error of 5 %.",
             fontsize=8,
         )
     return figure
