@@ -26,6 +26,8 @@ LINES = {
     "ica-small-cores": ("stranger, independent components", GREEN, "D"),
     "pca-matching": ("stranger, principal components", PURPLE, "v"),
 }
+# Lines lie on each other where everybody has everything: this one is seen around the others.
+ON_TOP: Any = {"markerfacecolor": "none", "markersize": 11, "zorder": 5, "linestyle": "--"}
 SHORT = {
     "channel-fingerprint": "developer,\nfingerprint",
     "moment-matching": "stranger,\nmoments, labels",
@@ -51,8 +53,8 @@ def draw(result: Result) -> Figure:
         figure.legend(*kappa.get_legend_handles_labels(), loc="outside upper center", ncols=3)
         figure.supxlabel(
             f"{result['images']}, {result['rows']:,} images delivered and as many others public; "
-            f"mean of {result['seeds']} keys, bars from least to largest. Whitened core where nothing else "
-            "is said; dotted: chance, and an error of 5 %.",
+            f"{result['seeds']} keys, bars from least to largest.\nWhitened core where nothing else is "
+            "said; q: side of the core; dotted: chance, and an error of 5 %.",
             fontsize=8,
         )
     return figure
@@ -67,8 +69,9 @@ def _shares(axes: Axes, rows: Sequence[Result], over: str, among: int) -> None:
             mean = [100 * share["mean"] for share in shares]
             reach = [[100 * abs(share["mean"] - share[end]) for share in shares] for end in ("low", "high")]
             axes.errorbar(
-                [row[over] for row in known], mean, yerr=reach, color=colour, marker=marker, markersize=5,
+                [row[over] for row in known], mean, yerr=reach, color=colour, marker=marker,
                 label=label, capsize=2, linewidth=1.4,
+                **(ON_TOP if name == "channel-fingerprint" else {}),
             )  # fmt: skip
     places = [row[over] for row in rows]
     axes.set_xscale("log")
@@ -89,7 +92,7 @@ def _pairs(axes: Axes, rows: Sequence[Result]) -> None:
     """The error on other images, a line for each kappa; and with the augmented layer."""
     for row, colour, marker in zip(rows, COLOURS, MARKERS, strict=False):
         curve = [(point["pairs"], max(point["error"], LEAST)) for point in row["curve"]]
-        label = f"kappa = {row['kappa']}: {row['counted']:,} determine the core"
+        label = f"kappa = {row['kappa']}: {row['counted']:,} pairs"
         axes.plot(*zip(*curve, strict=True), color=colour, marker=marker, markersize=4, label=label)
         axes.axvline(row["counted"], color=colour, linewidth=0.8, linestyle="--", alpha=0.6)
     one = rows[0]["with_layer"]
@@ -101,7 +104,8 @@ def _pairs(axes: Axes, rows: Sequence[Result]) -> None:
         xscale="log", yscale="log", title="Against known pairs (orthogonal core)",
         xlabel="images known both plain and morphed", ylabel="relative error of other images",
     )  # fmt: skip
-    axes.legend(fontsize=7.5, loc="lower center")
+    axes.set_ylim(bottom=1e-13)  # room for the legend
+    axes.legend(fontsize=7.5, loc="lower center", ncols=2)
 
 
 def _cores(axes: Axes, rows: Sequence[Result], among: int) -> None:
