@@ -9,7 +9,7 @@ one wrong offset in a file, and the process dies the moment a value is asked for
 
 import os
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 import pyarrow as pa
@@ -53,6 +53,7 @@ class Parquet:
             file, read_dictionary=list(dictionaries), buffer_size=READ_BYTES, pre_buffer=False
         )
         self.schema: pa.Schema = self._file.schema_arrow
+        check_names(self.schema)
         metadata = self._file.metadata
         groups = [int(metadata.row_group(index).num_rows) for index in range(metadata.num_row_groups)]
         self.rows = int(metadata.num_rows)
@@ -110,7 +111,19 @@ def check_packing(file: IO[bytes]) -> None:
 def stream_batches(source: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """The columns of an Arrow stream, and its batches, validated."""
     stream = pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=False))
+    check_names(stream.schema)
     return stream.schema, _validated(stream)
+
+
+def check_names(fields: Iterable[pa.Field]) -> None:
+    """Refuse names that are no text, in columns and inside of them: Arrow decodes one when it is asked for.
+
+    Raises:
+        ValueError: as Arrow does, which is one of `UNREADABLE`.
+    """
+    for field in fields:
+        _ = field.name
+        check_names(field.type.field(index) for index in range(field.type.num_fields))
 
 
 def map_file(path: str) -> Any:
