@@ -2,6 +2,8 @@
 
 import ast
 import io
+import subprocess
+import sys
 import threading
 
 import pyarrow as pa
@@ -12,10 +14,10 @@ from imports import Tree
 from mole.exchange.shard_files import ShardFile
 from mole.exchange.shards import Shard, write_shard
 from mole.sources.opening import open_source
-from mole.storage.arrow_reading import Parquet, SizeError
+from mole.storage.arrow_reading import UNREADABLE, Parquet, SizeError
 from mole.storage.locations import FileMark, Location
-from mole.storage.parquet_footer import FooterError, packings
-from mole.storage.parquet_pages import Chunk, check_pages
+from mole.storage.parquet_footer import FooterError, chunks
+from mole.storage.parquet_pages import check_pages
 from mole.storage.stores import LocalStore
 
 OPENS = {
@@ -143,6 +145,10 @@ def test_a_footer_that_contradicts_itself(tmp_path):
         Parquet(io.BytesIO(changed))
 
 
+def packings(file):
+    return {chunk.packing for group in chunks(file) for chunk in group}
+
+
 @pytest.mark.parametrize("packing", ["none", "snappy", "gzip", "zstd", "brotli", "lz4"])
 def test_the_packing_of_columns_is_what_arrow_says(packing):
     sink = io.BytesIO()
@@ -153,9 +159,18 @@ def test_the_packing_of_columns_is_what_arrow_says(packing):
     named = {"UNCOMPRESSED": "none", "LZ4": "lz4 raw"}
     metadata = pq.ParquetFile(io.BytesIO(sink.getvalue())).metadata.row_group(0)
     columns = [metadata.column(index) for index in range(metadata.num_columns)]
-    assert packings(sink) == {
+    (found,) = chunks(sink)
+    assert [one.packing for one in found] == [
         named.get(column.compression, column.compression.lower()) for column in columns
-    }
+    ]
+    assert [(one.start, one.length, one.values) for one in found] == [
+        (
+            column.dictionary_page_offset or column.data_page_offset,
+            column.total_compressed_size,
+            column.num_values,
+        )
+        for column in columns
+    ]
 
 
 def test_a_packing_that_does_not_exist_does_not_abort():
@@ -194,9 +209,41 @@ def test_a_field_that_stands_there_twice():
         packings(with_footer(b"\x49" + no_groups + b"\x09\x08" + no_groups + b"\0"))
 
 
+def test_a_footer_that_arrow_understands_otherwise():
+    """Numbers of another width, which Arrow passes over, and of fields, which it takes for smaller ones."""
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"n": [1, 1]}), sink)
+    (column,) = chunks(sink)[0]
+    content = sink.getvalue()
+    place = content.rindex(b"\x26\x08\x1c")  # the dictionary at 4, as 64 bits; then statistics
+    assert column.start == 4
+    with pytest.raises(FooterError, match="damaged"):
+        chunks(io.BytesIO(content[:place] + b"\x25" + content[place + 1 :]))
+    with pytest.raises(FooterError, match="twice"):
+        chunks(with_footer(b"\x09" + b"\x88\x80\x08" + b"\x0c" + b"\0"))  # a list as field 65,540
+
+
+def test_levels_that_a_column_does_not_have_do_not_abort(tmp_path):
+    """Arrow, asked about the column, ends the process; asked to read it, it raises."""
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"n": [[1, 2]] * 8}), sink, compression="none", use_dictionary=False)
+    content = sink.getvalue()
+    at, size = (
+        content.rindex(b"\x19\x46\0"),
+        len(content) - 8,
+    )  # how often each of four levels occurs: now three
+    footer = int.from_bytes(content[size : size + 4], "little") - 1
+    changed = content[:at] + b"\x19\x36" + content[at + 3 : size] + footer.to_bytes(4, "little") + b"PAR1"
+    (tmp_path / "t.parquet").write_bytes(changed)
+    ask = "import sys, pyarrow.parquet as p; p.ParquetFile(sys.argv[1]).metadata.row_group(0).column(0)"
+    assert subprocess.run([sys.executable, "-c", ask, tmp_path / "t.parquet"], check=False).returncode != 0
+    with (tmp_path / "t.parquet").open("rb") as file, pytest.raises(UNREADABLE):
+        Parquet(file).read({"n.list.element": 2})
+
+
 def pages_of(content, column=0):
-    """The pages of a column, as Arrow's metadata describes them."""
-    return Chunk.of(pq.ParquetFile(io.BytesIO(content)).metadata.row_group(0).column(column))
+    """The pages of a column of the first row group."""
+    return chunks(io.BytesIO(content))[0][column]
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])

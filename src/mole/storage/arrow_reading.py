@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 
 from mole.limits import LEAST_ROW_BYTES
 from mole.quantities import size_text
-from mole.storage.parquet_footer import packings
-from mole.storage.parquet_pages import Chunk, check_pages
+from mole.storage.parquet_footer import chunks
+from mole.storage.parquet_pages import check_pages
 
 UNREADABLE = (
     pa.ArrowException, OSError, ValueError, KeyError, IndexError, TypeError, OverflowError,
@@ -29,7 +29,6 @@ READ_BYTES = 1 << 20  # at a time, however large the row groups are
 ROWS_AT_ONCE = 64
 DICTIONARY, BATCH, COMPRESSION = 2, 3, 3  # kinds of messages, and a field of batches, by their numbers
 BOUNDED = {"none", "snappy"}  # Snappy packs no more than 22 bytes into one
-BOUNDED_TO_ARROW = {"UNCOMPRESSED", "SNAPPY"}  # the same, in Arrow's words
 
 
 class SizeError(ValueError):
@@ -55,9 +54,9 @@ class Parquet:
         self.schema: pa.Schema = self._file.schema_arrow
         check_names(self.schema)
         metadata = self._file.metadata
-        groups = [int(metadata.row_group(index).num_rows) for index in range(metadata.num_row_groups)]
+        self._groups = [int(metadata.row_group(index).num_rows) for index in range(metadata.num_row_groups)]
         self.rows = int(metadata.num_rows)
-        if self.rows != sum(groups) or min(groups, default=0) < 0:
+        if self.rows != sum(self._groups) or min(self._groups, default=0) < 0:
             raise SizeError("has a footer that contradicts itself")
 
     def check_rows(self, least_bytes: int = LEAST_ROW_BYTES) -> None:
@@ -76,8 +75,9 @@ class Parquet:
         if any(paths.count(path) > 1 for path in wanted):
             raise SizeError("has two columns of one name")
         indices = [paths.index(path) for path in wanted]
-        for path, index in zip(wanted, indices, strict=True):
-            self._check_values(index, most[path])
+        self._check_values(
+            {index: most[path] for path, index in zip(wanted, indices, strict=True)}, len(paths)
+        )
         # By their numbers: asked for 'image', pyarrow reads 'image.id', too.
         table = self._file.reader.read_all(column_indices=indices, use_threads=False)
         table = table.select([path.split(".")[0] for path in wanted])
@@ -86,13 +86,14 @@ class Parquet:
             raise SizeError("has fewer rows than it says")
         return table
 
-    def _check_values(self, column: int, most: int) -> None:
-        metadata = self._file.metadata
-        for group in map(metadata.row_group, range(metadata.num_row_groups)):
-            facts = group.column(column)
-            if facts.compression not in BOUNDED_TO_ARROW:
-                raise SizeError("is packed in a way that can unpack to anything")
-            check_pages(self._bytes, Chunk.of(facts), int(group.num_rows) * most)
+    def _check_values(self, most: Mapping[int, int], columns: int) -> None:
+        for rows, group in zip(self._groups, chunks(self._bytes), strict=True):
+            if len(group) != columns:
+                raise SizeError("has a footer that contradicts itself")
+            for column, values in most.items():
+                if group[column].packing not in BOUNDED:
+                    raise SizeError("is packed in a way that can unpack to anything")
+                check_pages(self._bytes, group[column], rows * values)
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
         """One column, some rows at a time, validated."""
@@ -104,7 +105,7 @@ class Parquet:
 
 def check_packing(file: IO[bytes]) -> None:
     """Refuse a Parquet file with a column that is packed so that a few bytes can unpack to gigabytes."""
-    if not packings(file) <= BOUNDED:
+    if not {chunk.packing for group in chunks(file) for chunk in group} <= BOUNDED:
         raise SizeError("is packed in a way that can unpack to anything")
 
 

@@ -1,12 +1,13 @@
-"""How the columns of a Parquet file are packed, from its footer, read here byte by byte.
+"""How the columns of a Parquet file are packed, and where they lie, from its footer, read byte by byte.
 
-Arrow tells too, but aborts the process where a footer names a packing that does not exist. The footer is a
-struct in Thrift's compact protocol: a byte for each field with its type and how far its number is from the
-last, then its value; numbers are of variable length, seven bits to a byte.
+Arrow tells too, but aborts the process where a footer names a packing that does not exist, or counts levels
+that a column does not have. The footer is a struct in Thrift's compact protocol: a byte for each field with
+its type and how far its number is from the last, then its value; numbers are of variable length, seven bits
+to a byte.
 """
 
 import os
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from mole.limits import MAX_FOOTER_BYTES
 
@@ -14,7 +15,9 @@ MAGIC, TAIL = b"PAR1", 8
 DEEPEST = 16  # Parquet's own structs are nested six deep
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 # The numbers of fields in Parquet's definition.
-ROW_GROUPS, COLUMNS, COLUMN_FACTS, CODEC = 4, 1, 3, 4
+ROW_GROUPS, COLUMNS, COLUMN_FACTS = 4, 1, 3
+CODEC, COUNT, STORED_BYTES, FIRST_PAGE, DICTIONARY_PAGE = 4, 5, 7, 9, 11
+LARGEST_FIELD = (1 << 15) - 1  # Thrift takes a larger number for another field's
 PACKINGS = ("none", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4 raw")
 
 
@@ -22,20 +25,49 @@ class FooterError(ValueError):
     """Bytes that are no footer."""
 
 
-def packings(file: IO[bytes]) -> set[str]:
-    """How its columns are packed: 'none', 'snappy', ..., or 'unknown'.
+class Wide(int):
+    """A number that was written with 64 bits; where it expects one, Arrow passes over any other."""
 
-    All of them: which is which Arrow takes from their order, whatever name stands beside the packing.
+
+class Chunk(NamedTuple):
+    """A column of a row group: how it is packed, where its pages lie, how many values it says it has.
+
+    Attributes:
+        packing: 'none', 'snappy', ..., or 'unknown'.
+        start: where Arrow begins to read.
+        length: bytes of its pages.
+        values: in all of them.
+    """
+
+    packing: str
+    start: int
+    length: int
+    values: int
+
+
+def chunks(file: IO[bytes]) -> list[list[Chunk]]:
+    """The columns of each row group, in their order: Arrow goes by that, whatever names stand beside them.
+
+    Raises:
+        FooterError: if it has no footer that can be understood.
     """
     footer = Thrift(_footer_bytes(file)).struct()
-    found: set[str] = set()
-    for group in _list(footer, ROW_GROUPS):
-        for column in _list(group, COLUMNS):
-            facts = column.get(COLUMN_FACTS) if isinstance(column, dict) else None
-            codec = facts.get(CODEC) if isinstance(facts, dict) else None
-            is_known = isinstance(codec, int) and 0 <= codec < len(PACKINGS)
-            found.add(PACKINGS[codec] if is_known and codec is not None else "unknown")
-    return found
+    return [[_chunk(column) for column in _list(group, COLUMNS)] for group in _list(footer, ROW_GROUPS)]
+
+
+def _chunk(column: Any) -> Chunk:
+    facts = column.get(COLUMN_FACTS) if isinstance(column, dict) else None
+    if not isinstance(facts, dict):
+        raise FooterError("its footer is damaged")
+    codec = facts.get(CODEC)
+    is_known = isinstance(codec, int) and 0 <= codec < len(PACKINGS)
+    values, length, first, dictionary = (
+        facts.get(field, Wide(0)) for field in (COUNT, STORED_BYTES, FIRST_PAGE, DICTIONARY_PAGE)
+    )
+    if not all(isinstance(number, Wide) for number in (values, length, first, dictionary)):
+        raise FooterError("its footer is damaged")
+    start = dictionary if 0 < dictionary < first else first
+    return Chunk(PACKINGS[codec] if is_known and codec is not None else "unknown", start, length, values)
 
 
 def _list(struct: Any, field: int) -> list[Any]:
@@ -76,7 +108,7 @@ class Thrift:
         while kind_and_step := self._take(1)[0]:
             step, kind = kind_and_step >> 4, kind_and_step & 15
             number = number + step if step else self._signed()
-            if number in fields:
+            if number in fields or not 0 < number <= LARGEST_FIELD:
                 raise FooterError("its footer has a field twice")
             fields[number] = kind == TRUE if kind in (TRUE, FALSE) else self._value(kind, depth)
         return fields
@@ -85,7 +117,7 @@ class Thrift:
         if depth > DEEPEST:
             raise FooterError("its footer is nested too deeply")
         if kind in (I16, I32, I64):
-            return self._signed()
+            return Wide(self._signed()) if kind == I64 else self._signed()
         if kind == BINARY:
             return self._take(self._unsigned())
         if kind in (LIST, SET):

@@ -4,9 +4,9 @@ A page of a few bytes can say that one value is repeated a billion times, and Ar
 at the number of values that the footer gives, but never in the middle of a page: so pages are added up.
 """
 
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
-from mole.storage.parquet_footer import FooterError, Thrift
+from mole.storage.parquet_footer import Chunk, FooterError, Thrift
 
 LONGEST_HEADER = 1 << 14  # ours have some twenty bytes
 # Kinds of pages, and the numbers of fields in Parquet's definition.
@@ -17,21 +17,6 @@ ENCODINGS = {DATA: 2, DICTIONARY: 2, DATA_2: 4}
 # Values as they are, or as entries of a dictionary. Others build texts from those before, and grow.
 PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8
 ALLOWED = {PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY}
-
-
-class Chunk(NamedTuple):
-    """Where the pages of a column lie in a row group, and how many values the footer says they hold."""
-
-    start: int
-    length: int
-    values: int
-
-    @classmethod
-    def of(cls, facts: Any) -> "Chunk":
-        """The chunk that Arrow's facts about a column describe; it begins where Arrow begins to read."""
-        first, dictionary = facts.data_page_offset, facts.dictionary_page_offset
-        start = dictionary if dictionary and 0 < dictionary < first else first
-        return cls(int(start), int(facts.total_compressed_size), int(facts.num_values))
 
 
 def check_pages(file: IO[bytes], chunk: Chunk, most: int) -> None:
