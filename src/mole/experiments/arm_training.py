@@ -30,9 +30,11 @@ from mole.torch.learning_rules import StepDecay
 from mole.torch.networks import vgg16
 
 Arm = Literal["plain", "augmented", "without", "random", "no shuffle", "frozen"]
-NEEDS_LAYER = ("augmented", "no shuffle", "frozen")  # arms whose first layer was trained before
 SIDE = 32  # of all images: what VGG-16 is built for here, and a core of which takes seconds
 MEAN, STD = 0.5, 0.25  # of pixels from 0 to 1, about
+MANY_CLASSES = (
+    20  # with more than so many, each has few images, and takes longer to be told from the others
+)
 RECIPE = 1  # changes when arms are trained in another way than before
 
 
@@ -107,6 +109,23 @@ class Lesson:
         prepared = preparation_for(self.shape, self.stored, normalisation)
         rows = prepared.plain_samples(part.split, (part.start + chosen).tolist())
         return rows, np.asarray(part.labels)[chosen]
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """What a training costs, by what it has to learn.
+
+    Attributes:
+        usual: for few classes, and for many too where there is no other.
+        many: for more than twenty classes.
+    """
+
+    usual: Budget
+    many: Budget | None = None
+
+    def of(self, lesson: Lesson) -> Budget:
+        """The budget of a lesson."""
+        return self.many if self.many and lesson.classes > MANY_CLASSES else self.usual
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mole.errors import ParameterError
-from mole.experiments.arm_training import NEEDS_LAYER, Arm, Budget, Lesson, Training
+from mole.experiments.arm_training import Arm, Budgets, Lesson, Training
 from mole.experiments.arms_report import NAMES, pairs_of, row_of
 from mole.experiments.duration import Duration
 from mole.experiments.experiment import Request, Result
@@ -26,6 +26,7 @@ class Way(NamedTuple):
 
     arm: Arm
     setting: str | None = None
+    first_only: bool = False  # on the first set of images alone
 
 
 @dataclass(frozen=True)
@@ -37,19 +38,19 @@ class Row:
     trainings: Sequence[Training]
 
 
-def compare(request: Request, budget: Budget, ways: Sequence[Way]) -> Result:
+def compare(request: Request, budgets: Budgets, ways: Sequence[Way]) -> Result:
     """Train every way on every set of images of a request; rows and pairs for JSON.
 
     Raises:
         ParameterError: if there are no other images, or some cannot be used.
     """
-    rows = list(_rows(request, budget, ways))
+    rows = list(_rows(request, budgets, ways))
     order = _in_order(rows, request)
     left = [one for one in order if not request.store.has(one.facts)]
     if len(left) < len(order):
         request.say(f"{len(order) - len(left)} of {len(order)} trainings are finished already")
     duration = Duration(
-        [one.lesson.steps(budget) for one in left], budget.batch, request.say, request.progress
+        [one.lesson.steps(one.budget) for one in left], budgets.usual.batch, request.say, request.progress
     )
     for training in left:
         found = training.piece(request.store, duration.step)
@@ -59,26 +60,26 @@ def compare(request: Request, budget: Budget, ways: Sequence[Way]) -> Result:
         for row in rows
     ]
     return {
-        "budget": budget.facts,
-        "sets": list(_sets(request, budget)),
+        "budget": budgets.usual.facts,
+        "sets": list(_sets(request, budgets)),
         "rows": told,
         "pairs": pairs_of(told),
     }
 
 
-def _rows(request: Request, budget: Budget, ways: Sequence[Way]) -> Iterator[Row]:
+def _rows(request: Request, budgets: Budgets, ways: Sequence[Way]) -> Iterator[Row]:
     lessons = [Lesson.of(images) for images in request.data]
     others = [_other(request, number) for number in range(len(lessons))]
-    for images, lesson, other in zip(request.data, lessons, others, strict=True):
-        for way in ways:
+    for number, (images, lesson, other) in enumerate(zip(request.data, lessons, others, strict=True)):
+        for way in ways if number == 0 else [way for way in ways if not way.first_only]:
             source = {OTHER: other, SAME: lesson}.get(way.setting or "")
-            trainings = [
-                Training(
-                    lesson, budget, way.arm, seed,
-                    Training(source, budget, "plain", seed) if source and way.arm in NEEDS_LAYER else None,
-                )
+            before = [
+                Training(source, budgets.of(source), "plain", seed) if source else None
                 for seed in range(request.seeds)
-            ]  # fmt: skip
+            ]
+            trainings = [
+                Training(lesson, budgets.of(lesson), way.arm, seed, one) for seed, one in enumerate(before)
+            ]
             yield Row(images.name, way, trainings)
 
 
@@ -131,14 +132,15 @@ def _score(found: dict[str, Any]) -> str:
     return f"{100 * found['accuracy']:.1f} %{area}"
 
 
-def _sets(request: Request, budget: Budget) -> Iterator[dict[str, Any]]:
-    """How many images there were, and what it scores to answer always with the most frequent class."""
+def _sets(request: Request, budgets: Budgets) -> Iterator[dict[str, Any]]:
+    """How much was learnt from, and what it scores to answer always with the most frequent class."""
     for images in request.data:
+        budget = budgets.of(Lesson.of(images))
         counts = [(images.train, budget.images), (images.test, budget.tests)]
         train, test = (len(part) if most is None else min(len(part), most) for part, most in counts)
         labels = images.test.labels
         frequent = round(float(np.bincount(labels).max()) / len(labels), 6)
         yield {
             "data": images.name, "classes": images.classes, "train_images": train, "test_images": test,
-            "most_frequent_class": frequent,
+            "epochs": budget.epochs, "most_frequent_class": frequent,
         }  # fmt: skip
