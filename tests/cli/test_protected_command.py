@@ -84,6 +84,7 @@ def test_requests_count_too(place):
     requests = ("morph", *DELIVER[1:], "--front", "front.onnx", "--bits", "8")
     told = right(*requests, "--out", "requests", cwd=place, said=True)
     assert "Each row tells 8 bits about its image at most" in told
+    assert "whoever gets them can read the noisy rows." in told
     assert "no image of this one has given away more than 9 bits." in told
     assert not (place / "requests" / "augmented-layer.safetensors").exists()
     assert "would have given away up to 17 bits" in wrong(

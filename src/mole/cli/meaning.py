@@ -52,7 +52,8 @@ def _protected(made: Delivered) -> Iterator[str]:
         yield f"These columns leave unchanged: {joined([shown(one) for one in columns])}."
     yield f"How many images there are leaves, too: {counted(manifest.rows, 'row')}."
     if not delivery.is_sealed:
-        yield "The data files are not sealed: whoever gets them can read the labels."
+        what = "labels" if made.has_labels else "noisy rows"
+        yield f"The data files are not sealed: whoever gets them can read the {what}."
 
 
 def about_training(made: Delivered, *, no_labels: bool, are_kept: bool) -> str | None:

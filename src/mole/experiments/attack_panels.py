@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from mole.experiments.drawing import BLUE, COLOURS, GREEN, GREY, MARKERS, ORANGE, PURPLE, RED, figure_style
 from mole.experiments.experiment import Result
 from mole.experiments.frontier_report import markdown
+from mole.quantities import counted
 
 ALT = (
     "Four panels. The share of images that attackers pick out: against kappa and against the side of tiles "
@@ -92,7 +93,7 @@ def _pairs(axes: Axes, rows: Sequence[Result]) -> None:
     """The error on other images, a line for each kappa; and with the augmented layer."""
     for row, colour, marker in zip(rows, COLOURS, MARKERS, strict=False):
         curve = [(point["pairs"], max(point["error"], LEAST)) for point in row["curve"]]
-        label = f"kappa = {row['kappa']}: {row['counted']:,} pairs"
+        label = f"kappa = {row['kappa']}: {counted(row['counted'], 'pair')}"
         axes.plot(*zip(*curve, strict=True), color=colour, marker=marker, markersize=4, label=label)
         axes.axvline(row["counted"], color=colour, linewidth=0.8, linestyle="--", alpha=0.6)
     one = rows[0]["with_layer"]
