@@ -79,6 +79,22 @@ def test_the_ledger_counts_and_the_budget_refuses(place):
     assert json.loads(right("info", "three", "--json", cwd=place))["bits"] == {"test": 0.25, "train": 0.5}
 
 
+def test_the_budget_is_kept(place):
+    """A later delivery that names none is held to it, and only the ledger raises it."""
+    one = (*DELIVER, "--front", "front.onnx", "--bits")
+    ledger = ("ledger", "provider.key", "--identity", "me")
+    right(*one, "1", "--budget", "4", "--out", "one", cwd=place)
+    assert json.loads(right(*ledger, "--json", cwd=place))["budget in bits"] == 4
+    assert "5 bits" in wrong(*one, "4", "--out", "two", cwd=place)
+    refusal = wrong(*one, "4", "--budget", "100", "--out", "two", cwd=place)
+    assert "this key has a budget of 4 bits for each image, and 100 were asked for" in refusal
+    assert len(refusal.splitlines()) == 1
+    assert not (place / "two").exists()
+    assert "budget in bits" in right(*ledger, "--set-budget", "5", cwd=place)
+    right(*one, "4", "--out", "two", cwd=place)
+    assert "a positive number of bits" in wrong(*ledger, "--set-budget", "-1", cwd=place)
+
+
 def test_requests_count_too(place):
     right(*DELIVER, "--front", "front.onnx", "--bits", "1", "--out", "one", cwd=place)
     requests = ("morph", *DELIVER[1:], "--front", "front.onnx", "--bits", "8")

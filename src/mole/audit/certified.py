@@ -113,9 +113,7 @@ def _other_deliveries(delivery: Delivery, key: MorphKey | None) -> str:
         return NO_SPENDING.format("its key was not given")
     ledger = Ledger(key.fingerprint, key.path)
     try:
-        counted_in = Spending.beside(ledger)
-        kept = Spending(tuple(path for path in counted_in.paths if path.exists()))
-        found = kept.given_away(delivery.manifest.delivery_id)
+        found = Spending.kept(ledger).given_away(delivery.manifest.delivery_id)
     except DeliveryError as error:
         return NO_SPENDING.format(error.message)
     if found is None:

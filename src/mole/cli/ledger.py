@@ -1,5 +1,6 @@
 """`mole ledger`: what was delivered under a key."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +11,7 @@ import typer
 from mole.cli.named_files import secrets_for
 from mole.cli.options import IdentityOption, JsonOption, PassphraseFileOption, QuietOption
 from mole.cli.terminal import show, warn
+from mole.cli.wrong_calls import CallError
 from mole.errors import KeyFileError
 from mole.exchange.protection_words import counted_bits
 from mole.provider.keys import MorphKey
@@ -22,11 +24,21 @@ def ledger(
     key: Annotated[str, typer.Argument(metavar="KEY", help="Your key, or its fingerprint.")],
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
+    set_budget: Annotated[
+        float | None,
+        typer.Option(
+            metavar="N", help="Set how many bits any one image may give away in protected deliveries."
+        ),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """List what was delivered under a key, from the ledger beside it and the one in your own folder."""
     found = _ledger(key, passphrase_file, identity)
+    if set_budget is not None:
+        if not 0 < set_budget < math.inf:
+            raise CallError(f"--set-budget takes a positive number of bits, such as 4, not {set_budget:g}")
+        Spending.beside(found).set_budget(set_budget)
     entries = found.entries()
     requests = RequestLog.beside(found).entries()
     layers = list(dict.fromkeys(entry.layer_fingerprint for entry in entries))
@@ -37,7 +49,7 @@ def ledger(
         "deliveries": len(entries),
         "rows": sum(entry.rows for entry in entries),
         "first layers": layers,
-        **_spent(found, entries, requests),
+        **_spent(Spending.kept(found), entries, requests),
         **_asked(requests),
     }
     if as_json:
@@ -74,12 +86,15 @@ def _asked(requests: Sequence[LoggedRequest]) -> dict[str, Any]:
     }
 
 
-def _spent(found: Ledger, entries: Sequence[Entry], requests: Sequence[LoggedRequest]) -> dict[str, Any]:
-    """The most that any image has given away; nothing where no delivery was protected."""
+def _spent(
+    spending: Spending, entries: Sequence[Entry], requests: Sequence[LoggedRequest]
+) -> dict[str, Any]:
+    """The most that any image has given away, where deliveries were protected, and the budget."""
+    budget = spending.budget()
+    limit = {} if budget is None else {"budget in bits": budget}
     if all(bits is None for bits in [entry.bits for entry in entries] + [one.bits for one in requests]):
-        return {}
-    totals = Spending.beside(found).totals()
-    return {"bits given away": round(max(totals.values(), default=0.0), 6)}
+        return limit
+    return {"bits given away": round(max(spending.totals().values(), default=0.0), 6), **limit}
 
 
 def _line(entry: Entry, layer: int) -> str:

@@ -37,7 +37,7 @@ BudgetOption = Annotated[
     typer.Option(
         metavar="N",
         help="With --front: refuse if an image would have given away more bits than this, in all "
-        "deliveries under the key.",
+        "deliveries under the key. Kept: later deliveries are held to it, too.",
     ),
 ]
 

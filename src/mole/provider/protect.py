@@ -37,7 +37,8 @@ class Protect:
         sigma: standard deviation of the noise.
         epsilon: of (epsilon, 1e-5) differential privacy between any two images.
         clip: the largest length that the features of an image can have.
-        budget: bits that any one image may give away in all deliveries under the key; None for no limit.
+        budget: bits that any one image may give away in all deliveries under the key, which later ones keep
+            to as well; None for the budget that the key has, if it has one.
     """
 
     front: str | PathLike[str]

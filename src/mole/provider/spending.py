@@ -1,5 +1,7 @@
 """What every image has given away so far: bits, added up over all protected deliveries under a key.
 
+The budget is kept with it, so that a later delivery that does not name one keeps to it, too.
+
 An image is known by a digest that only the holder of the key can compute. Like the ledger it is kept twice,
 beside the key and in the user's folder; what either of the two tells counts. It is written before the first
 row leaves: work that was begun counts as done.
@@ -25,6 +27,7 @@ TABLES = """
 CREATE TABLE IF NOT EXISTS spent
     (delivery TEXT, image TEXT, bits REAL, PRIMARY KEY (delivery, image)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS drafts (draft TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS budget (one INTEGER PRIMARY KEY CHECK (one = 1), bits REAL);
 """
 
 
@@ -59,6 +62,12 @@ class Spending:
             )
         return cls(paths)
 
+    @classmethod
+    def kept(cls, ledger: Ledger) -> "Spending":
+        """That of the key of a ledger, as far as it is there, to look at; nothing is made for it."""
+        paths = [path.with_suffix(SUFFIX) for path in ledger.paths()]
+        return cls(tuple(path for path in paths if path.exists()))
+
     def draft(self, draft: str) -> str | None:
         """The name that a delivery was begun under, if it was."""
         with self._files() as files:
@@ -79,16 +88,26 @@ class Spending:
         with self._files() as files:
             return _totals(files)
 
+    def budget(self) -> float | None:
+        """Bits that any one image may give away under the key, as it was last set; None for no limit."""
+        with self._files() as files:
+            return _budget(files)
+
+    def set_budget(self, bits: float) -> None:
+        """Set the budget of the key, higher or lower than it was."""
+        with self._files(alone=True) as files:
+            _set_budget(files, bits)
+
     def most_after(self, delivery: str, images: Mapping[str, float], budget: float | None = None) -> float:
         """The most that any image of a delivery will have given away with it, counted once.
 
         Args:
             delivery: its id.
             images: bits that each of its images gives away, by digest.
-            budget: bits that no image may exceed.
+            budget: bits that no image may exceed; None for what is kept, if anything.
 
         Raises:
-            DeliveryError: if some would.
+            DeliveryError: if some would, or if the budget is above the one that is kept.
         """
         with self._files() as files:
             return _most_after(files, delivery, images, budget)
@@ -97,14 +116,16 @@ class Spending:
         """Count a delivery, once; the most that any of its images has given away with it.
 
         Nobody else counts between a look at what was given away and this: two deliveries that are made at
-        once do not exceed a budget together.
+        once do not exceed a budget together. A budget that is given is kept.
 
         Raises:
-            DeliveryError: if an image would exceed the budget; nothing is counted then.
+            DeliveryError: as `most_after`; nothing is counted then.
         """
         with self._files(alone=True) as files:
             most = _most_after(files, delivery, images, budget)
             rows = [(delivery, image, bits) for image, bits in images.items()]
+            if budget is not None:
+                _set_budget(files, budget)
             for found in files:
                 found.executemany("INSERT OR IGNORE INTO spent VALUES (?, ?, ?)", rows)
         return most
@@ -154,18 +175,40 @@ def _images_of(files: Iterable[sqlite3.Connection], delivery: str) -> set[str]:
     return images
 
 
+def _budget(files: Iterable[sqlite3.Connection]) -> float | None:
+    found = [bits for one in files for (bits,) in one.execute("SELECT bits FROM budget")]
+    return min(found, default=None)
+
+
+def _set_budget(files: Iterable[sqlite3.Connection], bits: float) -> None:
+    for found in files:
+        found.execute("INSERT OR REPLACE INTO budget VALUES (1, ?)", (bits,))
+
+
+def _limit(files: Sequence[sqlite3.Connection], budget: float | None) -> float | None:
+    """What holds: the budget that is given, or else the one that is kept."""
+    kept = _budget(files)
+    if budget is not None and kept is not None and budget > kept:
+        raise DeliveryError(
+            f"this key has a budget of {kept:.4g} bits for each image, and {budget:.4g} were asked for: "
+            "leave the budget out, or set a higher one in the key's ledger first"
+        )
+    return kept if budget is None else budget
+
+
 def _most_after(
     files: Sequence[sqlite3.Connection], delivery: str, images: Mapping[str, float], budget: float | None
 ) -> float:
+    limit = _limit(files, budget)
     before, known = _totals(files), _images_of(files, delivery)
     after = [before.get(image, 0.0) + (0 if image in known else bits) for image, bits in images.items()]
     most = max(after, default=0.0)
-    if budget is not None and most > budget * (1 + MARGIN):
-        over = sum(total > budget * (1 + MARGIN) for total in after)
+    if limit is not None and most > limit * (1 + MARGIN):
+        over = sum(total > limit * (1 + MARGIN) for total in after)
         raise DeliveryError(
             f"{counted(over, 'image')} would have given away up to {most:.4g} bits in all deliveries "
-            f"under this key, and the budget is {budget:.4g}: deliver with fewer bits, leave them out, "
-            "or raise the budget"
+            f"under this key, and the budget is {limit:.4g}: deliver with fewer bits, leave them out, "
+            "or set a higher budget in the key's ledger"
         )
     return most
 
