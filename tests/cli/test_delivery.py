@@ -57,6 +57,9 @@ def test_a_whitened_key_is_the_default_with_data(place, tmp_path):
     opened = ["--layer", "layer.safetensors", "--key", tmp_path / "w.key", "--identity", "identity.txt"]
     right("deliver", "data.npz", *opened, "--dtype", "int8", "--out", tmp_path / "d", cwd=place)
     assert all(check["holds"] for check in right("verify", tmp_path / "d", cwd=place).values())
+    rows = sum(right("info", tmp_path / "d", cwd=place)["rows"].values())
+    told = call("morph", "data.npz", *opened, "--out", tmp_path / "more", cwd=place).stderr
+    assert f"{2 * rows} images of 192 numbers have been morphed with this core so far" in told
 
 
 def test_few_images_and_public_ones_make_a_whitened_key(place, tmp_path):
@@ -131,6 +134,7 @@ def test_what_it_means_is_said_in_lines(place, photos, tmp_path):
     assert done.returncode == 0
     assert "\\n" not in done.stderr
     assert "\nWhat the receiver can also do, by trying: get your images back." in done.stderr
+    assert "\nWhat a stranger who gets the whole folder can do: look at maps of features" in done.stderr
 
 
 def test_names_of_classes_are_listed_before_anything_is_written(place, photos, tmp_path):
@@ -173,7 +177,8 @@ def test_the_last_line_says_that_class_names_leave(place, photos, tmp_path):
 def test_labels_stay_when_that_is_asked_for(place, photos, tmp_path):
     done = call("deliver", photos, *OPENED, "--out", tmp_path / "d", "--no-labels", cwd=place)
     assert done.returncode == 0
-    assert "label" not in done.stderr
+    assert "leaves with it" not in done.stderr
+    assert "train a network once it has labels from elsewhere" in done.stderr
     assert "rare-disease" not in done.stderr
     (shard,) = (tmp_path / "d" / "data").iterdir()
     assert pq.read_table(shard).column_names == ["row_id", "image"]

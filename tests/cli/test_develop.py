@@ -82,6 +82,10 @@ def test_a_model_is_exported_with_the_name_of_its_layer(place, tmp_path):
     ]
     facts = right(*arguments, "--mean", "0.5,0.4,0.3", "--std", "0.2,0.2,0.2", cwd=place)
     assert (facts["tensor"], facts["padding"], facts["normalised"]) == ("0.weight", [[1, 1], [1, 1]], True)
+    told = call(*arguments, "--force", cwd=place).stderr
+    assert told.startswith(
+        "mole: note: no --weights were given, so this is the first layer as my_models:asking"
+    )
 
 
 def test_a_factory_that_asks_for_shape_and_classes_predicts_too(place, tmp_path):

@@ -95,6 +95,7 @@ MISTAKES = {
         *PROTECTED,
     ): "takes data of key",
     (*OURS,): "trained on protected features",
+    (*OURS, "--served-name", "other"): "ask for 'model': give --served-name",
     ("--key", "provider.key"): "add --layer",
     (*OURS, "--checkpoint", "x"): "--checkpoint does not go with --url",
     (*OURS, "--budget", "5"): "--budget is for protected deliveries: add --front",

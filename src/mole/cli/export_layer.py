@@ -16,7 +16,7 @@ from mole.cli.options import (
     StdOption,
     parse_shape,
 )
-from mole.cli.terminal import show, warn
+from mole.cli.terminal import note, show, warn
 from mole.cli.wrong_calls import CallError
 from mole.exchange.layer_files import save
 from mole.exchange.signatures import SUFFIX, sign_layer
@@ -26,6 +26,11 @@ from mole.scheme.normalisation import Normalisation
 from mole.scheme.shapes import shape_text
 
 LARGEST = 1 << 16
+
+UNTRAINED = (
+    "no --weights were given, so this is the first layer as {network} makes it: one that was never trained "
+    "costs accuracy, because it stays as it is"
+)
 
 
 def export_layer(
@@ -92,6 +97,8 @@ def export_layer(
     else:
         found = find.find_first_layer(models.build_model(network, shape, classes, weights), shape)
         name, layer = f"{found.name}.weight", export.describe(found, normalisation)
+    if not is_file and weights is None and len(shape) > 1:  # a layer on features need not be trained
+        note(UNTRAINED.format(network=network), quiet=quiet)
     if reason := too_large(augmented_bytes(layer)):
         warn(
             f"a first layer for {shape_text(layer.input_shape)} needs a key with tiles: {reason}",

@@ -11,7 +11,12 @@ from mole.foreign_text import listed, printable, shown
 
 MANY = 1000  # classes of a delivery, all shown where a person may want to know them
 LONGEST_VALUE = 2000  # characters of one value in a table
-OPTIONS = {"passphrase": "passphrase-file", "identities": "identity", "replace": "force"}
+OPTIONS = {
+    "passphrase": "passphrase-file",
+    "identities": "identity",
+    "replace": "force",
+    "model": "served-name",
+}
 
 # Each of these reads every character once: text may be long, and somebody else's.
 _WORD = re.compile(r"[^\s'\"]+")

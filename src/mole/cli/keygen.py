@@ -67,7 +67,7 @@ SHUFFLED = (
 NOT_WHITENED = (
     "with this core a stranger who gets morphed files and has similar images learns brightness, "
     "colour and layout of yours; a key that learns from your images with --data, or from similar ones with "
-    "--public, hides them (for protected deliveries this core is the right one)"
+    "--public, hides them"
 )
 FEW = (
     "{images:,} images are few for a core of side {side}, and {enough:,} would do: these are "
@@ -207,7 +207,7 @@ def _tell_of(key: MorphKey, first: FirstLayer, out: Path, *, quiet: bool) -> Non
     """Say what a new key needs, and what it does not hide."""
     if key.core == "whitened":
         say(f"{out}.whitening belongs to it: keep that too.", quiet=quiet)
-    else:
+    elif len(first.input_shape) > 1:  # features of a front are no images
         warn(NOT_WHITENED, quiet=quiet)
     learnt = key.learnt
     if learnt is not None and not learnt.is_enough:

@@ -78,7 +78,10 @@ def _receiver(made: Delivered) -> Iterator[str]:
         yield f"What the receiver can do: {opened}run the network on them that it trained under this key."
         yield "What the receiver can also do, by trying: get your images back, with the layer that it has."
         return
-    yield f"What the receiver can do: {opened}train and serve a network, as well as on your images."
+    if made.has_labels:
+        yield f"What the receiver can do: {opened}train and serve a network, as well as on your images."
+    else:
+        yield f"What the receiver can do: {opened}train a network once it has labels from elsewhere."
     yield "What the receiver can also do, by trying: get your images back. The augmented layer allows that."
 
 
@@ -87,6 +90,11 @@ def _stranger(made: Delivered) -> Iterator[str]:
     if made.delivery.is_sealed:
         yield "What a stranger sees: names and sizes of files, encrypted for the recipients and your key."
         return
+    if made.delivery.has_layer:
+        yield (
+            "What a stranger who gets the whole folder can do: look at maps of features, which often show "
+            "the image, and rebuild some images by trying. Seal the delivery, or send the layer apart."
+        )
     yield "What a stranger who gets only the data files sees: noise."
     if manifest.layout.endswith("tiles"):
         yield (
@@ -101,9 +109,10 @@ def _stranger(made: Delivered) -> Iterator[str]:
     elif made.core == "whitened":
         rows = "rows" if any(split.views > 1 for split in manifest.splits.values()) else "images"
         side = counted(element_count(manifest.input_shape), "number")
+        morphed = max(made.rows_under_key, manifest.rows)
         yield (
-            f"With similar images at hand, a stranger may still tell some images apart: {manifest.rows:,} "
-            f"{rows} of {side} were morphed with one core, and every further one makes that easier."
+            f"With similar images at hand, a stranger may still tell some images apart: {morphed:,} {rows} "
+            f"of {side} have been morphed with this core so far, and every further one makes that easier."
         )
     else:
         yield (

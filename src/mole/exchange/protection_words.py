@@ -66,7 +66,7 @@ def label_bits(manifest: Manifest) -> str:
     """
     if not manifest.classes or len(manifest.classes) < 2:
         return ""
-    return f"; it tells {math.log2(len(manifest.classes)):.1f} bits more at most"
+    return f"; the label tells {math.log2(len(manifest.classes)):.1f} bits more at most"
 
 
 def _picked(one: Certificate) -> str:

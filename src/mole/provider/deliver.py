@@ -72,6 +72,7 @@ class Delivered:
         labels_from: what gave them, if it was not the data itself: a table, or a DICOM tag.
         spent: of a protected delivery, the most bits that any of its images has given away by now, in all
             deliveries under the key.
+        rows_under_key: how many rows its key has morphed by now, in all deliveries that its ledger has.
     """
 
     delivery: Delivery
@@ -82,6 +83,7 @@ class Delivered:
     was_complete: bool = False
     labels_from: str | None = None
     spent: float | None = None
+    rows_under_key: int = 0
 
 
 def deliver(
@@ -227,7 +229,7 @@ def deliver(
     for failure in ledger.record(made.delivery.manifest, [bad.name for bad in made.skipped]):
         warnings.warn(failure, MoleWarning, stacklevel=2)
     warn_of_clipping(made.delivery.manifest)
-    return changed(made, spent=spent)
+    return changed(made, spent=spent, rows_under_key=sum(entry.rows for entry in ledger.entries()))
 
 
 def _made(

@@ -74,4 +74,5 @@ class GrpcChannel:
         except grpc.RpcError as error:
             status, words = error.code().name, shown(error.details() or "it does not say why", 400)
             kind = TryAgainError if status in LATER else ServerError
-            raise kind(f"{self._address.place} refuses ({status}): {words}") from None
+            advice = {"model": None} if status == grpc.StatusCode.NOT_FOUND.name else None
+            raise kind(f"{self._address.place} refuses ({status}): {words}", advice=advice) from None

@@ -80,7 +80,8 @@ class HttpChannel:
         if response.status == 200:
             raise ServerError(f"the answer of {address.place} is too long to be one")
         kind = TryAgainError if response.status in LATER else ServerError
-        raise kind(f"{address.place} refuses ({response.status}): {_error_in(content)}")
+        advice = {"model": None} if response.status == http.HTTPStatus.NOT_FOUND else None
+        raise kind(f"{address.place} refuses ({response.status}): {_error_in(content)}", advice=advice)
 
     def _connection(self) -> http.client.HTTPConnection:
         try:
