@@ -163,15 +163,15 @@ def compared(name: str, folder: Path, rounds: int, seconds: float) -> list[dict[
     network = NETWORKS[name]
     rows = np.random.default_rng(0).normal(size=(network.rows, *network.shape)).astype(np.float32)
     files = {cut: exported(name, cut, folder) for cut in ("plain", *network.cuts)}
-    turns: dict[tuple[str, str], list[Turn]] = {(cut, door): [] for cut in files for door in DOORS}
+    turns: dict[tuple[str, str], list[Turn]] = {(cut, door): [] for door in DOORS for cut in files}
     with ExitStack() as stack:
         servers = {cut: stack.enter_context(Server(one.file)) for cut, one in files.items()}
         for number in range(rounds):
-            for cut, door in turns:
+            for (cut, door), some in turns.items():
                 url, model = servers[cut].where[door], servers[cut].where["model"]
                 if number == 0:
                     load(url, model, rows, CLIENTS, WARM_UP)
-                turns[cut, door].append(load(url, model, rows, CLIENTS, seconds))
+                some.append(load(url, model, rows, CLIENTS, seconds))
     return [
         {
             "network": name, "shape": network.shape, "data": cut, "door": door, "rows": network.rows,

@@ -20,7 +20,7 @@ HEAD = (
 def serving_rows(read: dict[str, Any]) -> list[tuple[str, ...]]:
     """Each network with morphed data beside itself with plain data, over each protocol."""
     plain = {(row["network"], row["door"]): row for row in read["networks"] if row["data"] == "plain"}
-    rows = [HEAD]
+    rows: list[tuple[str, ...]] = [HEAD]
     for row in read["networks"]:
         if row["data"] == "plain":
             continue

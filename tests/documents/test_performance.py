@@ -3,8 +3,9 @@
 import json
 from itertools import pairwise
 
-import performance
 import pytest
+
+import performance
 
 
 def test_the_document_is_made_from_the_results():

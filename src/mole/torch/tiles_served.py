@@ -3,11 +3,11 @@
     space-to-depth by t:     each tile becomes one position with all its values as channels
     transposed convolution:  each tile adds what it gives to the features around it
 
-It gives what `TilesModule` gives, with as many multiplications, and every feature where it belongs. That one
-makes its convolution in parts and writes each into its place, which suits PyTorch; as ONNX, each such write
-becomes a dozen operators, which took longer than all the rest of a small network. Here the kernel is
-rearranged once, when a network is exported. Where a tile gives one position by itself, as in a vision
-transformer, it is the plain convolution.
+It gives what `TilesModule` gives, with no more multiplications, and every feature where it belongs. That
+module makes its convolution in parts and writes each into its place, which suits PyTorch; as ONNX, each
+such write becomes a dozen operators, which took longer than all the rest of a small network. Here the
+kernel is rearranged once, when a network is exported. Where every tile gives one position by itself, as in
+a vision transformer, it is the plain convolution.
 """
 
 from collections.abc import Iterator
