@@ -244,7 +244,9 @@ except KeyboardInterrupt:
 
 
 def test_it_can_be_asked_as_soon_as_its_address_is_told():
-    done = subprocess.run([sys.executable, "-c", ASKED_AT_ONCE], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED_AT_ONCE], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.split() == ["answers", "ended"]
 
 
