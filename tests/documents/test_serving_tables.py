@@ -25,7 +25,9 @@ def test_nothing_was_lost():
 def test_multiplications():
     rows, words = result("serving")["networks"], " ".join(TEXT.split())
     macs = {(row["network"], row["data"]): row["macs"] for row in rows}
-    more = {name: f"{100 * (count / macs[name[0], 'plain'] - 1):.0f} % more" for name, count in macs.items()}
+    more = {
+        name: f"{100 * (count / macs[name[0], 'plain'] - 1):.0f} % more" for name, count in macs.items()
+    }
     toy = [f"{macs['small_resnet', data] / 1e6:.1f} million" for data in ("plain", "tiles of 4")]
     assert f"small_resnet, a toy, has {toy[0]}, and {toy[1]} in tiles of 4" in words
     assert f"tiles of 4: {more['small_resnet', 'tiles of 4']}" in words
