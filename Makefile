@@ -74,6 +74,7 @@ bench: $(READY)  ## Run the benchmarks, rewrite their JSON and docs/performance.
 	$(BIN)/python benchmarks/networks.py
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/scale.py $(if $(MOST),--most $(MOST))
+	$(BIN)/python benchmarks/playground.py
 	$(BIN)/python benchmarks/serving.py
 	$(BIN)/python benchmarks/serving_restarts.py
 	$(BIN)/python tools/performance.py

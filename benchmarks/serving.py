@@ -1,13 +1,18 @@
 """What morphing costs a server: the same network on plain data and on morphed data, served in one run.
 
-Both are exported to ONNX and served by `mole serve` on this machine, in turns, while a few clients ask
-without pause; every turn gives requests a second and latencies, and morphed over plain is told from the
-medians. Asked for: tiles at 80 % of plain or more. Beside that stands what putting waiting requests
-together is worth, for requests of one row from many clients.
+Both are exported to ONNX and served by `mole serve` on this machine while a few clients ask without pause:
+one server after another, round by round. Every turn gives requests a second, and morphed over plain is told
+of each round: the median, the lowest and the highest. Asked for: tiles at 80 % of plain or more. Clients
+and servers share the processor, as they do not in earnest.
+
+Beside it stand the multiplications of the first layer and of the whole network, which say how much of the
+difference has to be: a small network's first layer is much of it. Another part says what putting waiting
+requests together is worth, for requests of one row from many clients.
 """
 
 import argparse
 import json
+import math
 import signal
 import statistics
 import subprocess
@@ -15,11 +20,16 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import nn
+from transformers import ViTConfig, ViTForImageClassification
 
 import mole
 from common import write_result
@@ -28,25 +38,63 @@ from mole.exchange.inference_messages import Message, Tensor
 from mole.provider.channels import Address, Channel
 from mole.provider.grpc_channel import GrpcChannel
 from mole.provider.http_channel import HttpChannel
+from mole.scheme.shapes import Shape
 from mole.torch import attach, export_first_layer, export_model
+from mole.torch.macs import count_macs
 from mole.torch.networks import build_network
+from networks import resnet50
 
-SHAPE = (3, 32, 32)
-# The side of tiles; None for blocks of rows, and 0 for plain data.
-NETWORKS: dict[str, dict[str, int | None]] = {
-    "vgg16": {"rows": None, "tiles of 4": 4},
-    "small_resnet": {"tiles of 4": 4},
+SHAPE, IMAGENET, CLASSES = (3, 32, 32), (3, 224, 224), 10
+DOORS = ("http", "grpc")
+CLIENTS, MANY_CLIENTS = 4, 16
+WARM_UP = 0.3  # seconds
+
+
+def vit_s_16() -> nn.Module:
+    """ViT-S/16 as Hugging Face has it."""
+    config: Any = ViTConfig
+    sizes = {"hidden_size": 384, "intermediate_size": 1536, "num_attention_heads": 6}
+    return ViTForImageClassification(config(num_labels=CLASSES, **sizes))
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network, the images that it takes, how many come in a request, and how they are cut.
+
+    Cuts are sides of tiles; None stands for blocks of rows.
+    """
+
+    build: Callable[[], nn.Module]
+    shape: Shape
+    rows: int
+    cuts: dict[str, int | None]
+
+
+NETWORKS = {
+    "small_resnet": Network(
+        lambda: build_network("small_resnet", SHAPE, CLASSES), SHAPE, 8, {"tiles of 4": 4}
+    ),
+    "VGG-16": Network(
+        lambda: build_network("vgg16", SHAPE, CLASSES), SHAPE, 8, {"rows": None, "tiles of 4": 4}
+    ),
+    "ResNet-50": Network(resnet50, IMAGENET, 1, {"tiles of 8": 8}),
+    "ViT-S/16": Network(vit_s_16, IMAGENET, 1, {"tiles of 16": 16}),
 }
-CLIENTS, ROWS = 4, 8
-MANY_CLIENTS = 16
 
 
 class Turn(NamedTuple):
-    """Requests a second, and latencies in milliseconds."""
+    """Requests a second, and the seconds that each of them took."""
 
     rate: float
-    p50: float
-    p99: float
+    latencies: list[float]
+
+
+class Exported(NamedTuple):
+    """A file to serve; multiplications of its network and of the first layer, a row."""
+
+    file: Path
+    macs: int
+    first_layer_macs: int
 
 
 class Server:
@@ -89,76 +137,87 @@ def load(url: str, model: str, rows: np.ndarray[Any, Any], clients: int, seconds
     for thread in threads:
         thread.join()
     taken = time.monotonic() - began
-    p50, p99 = np.quantile(latencies, [0.5, 0.99]) * 1000
-    return Turn(len(latencies) / taken, float(p50), float(p99))
+    return Turn(len(latencies) / taken, latencies)
 
 
-def exported(name: str, tile: int | None, path: Path) -> Path:
-    """A network for plain data, or for data of a key."""
+def exported(name: str, cut: str, folder: Path) -> Exported:
+    """A network of the table, for plain data or for data of a key."""
+    network = NETWORKS[name]
     torch.manual_seed(0)
-    model = build_network(name, SHAPE, 10)
-    if tile != 0:
-        layer = export_first_layer(model, SHAPE)
-        key = mole.MorphKey.generate(SHAPE, insecure_seed=bytes(32), tile=tile)
+    model = network.build()
+    layer = export_first_layer(model, network.shape)
+    plain_macs = count_macs(model, network.shape)
+    first_macs = math.prod(layer.output_shape) * math.prod(layer.weight.shape[1:])
+    if cut != "plain":
+        key = mole.MorphKey.generate(network.shape, insecure_seed=bytes(32), tile=network.cuts[cut])
         attach(model, mole.augment(layer, key))
-    export_model(model.eval(), CheckpointFacts(name, SHAPE, 10), path)
-    return path
+    macs = count_macs(model, network.shape)
+    file = folder / f"{name.replace('/', '-')}-{cut}.onnx"
+    export_model(model.eval(), CheckpointFacts(name, network.shape, CLASSES), file)
+    print(f"{name}, {cut}: {file.stat().st_size >> 20} MiB", file=sys.stderr)
+    return Exported(file, macs, macs - plain_macs + first_macs)
 
 
 def compared(name: str, folder: Path, rounds: int, seconds: float) -> list[dict[str, Any]]:
     """One network, plain and morphed, over both doors."""
-    cuts: dict[str, int | None] = {"plain": 0, **NETWORKS[name]}
-    turns: dict[tuple[str, str], list[Turn]] = {}
-    rows = np.random.default_rng(0).normal(size=(ROWS, *SHAPE)).astype(np.float32)
-    files = {what: exported(name, cut, folder / f"{name}-{what}.onnx") for what, cut in cuts.items()}
-    for what, file in files.items():
-        turns |= {(what, door): [] for door in ("http", "grpc")}
-        print(f"{name} {what}: {file.stat().st_size >> 20} MiB", file=sys.stderr)
-    for _ in range(rounds):
-        for what, file in files.items():
-            with Server(file) as server:
-                for door in ("http", "grpc"):
-                    url, model = server.where[door], server.where["model"]
-                    load(url, model, rows, CLIENTS, 0.3)
-                    turns[what, door].append(load(url, model, rows, CLIENTS, seconds))
+    network = NETWORKS[name]
+    rows = np.random.default_rng(0).normal(size=(network.rows, *network.shape)).astype(np.float32)
+    files = {cut: exported(name, cut, folder) for cut in ("plain", *network.cuts)}
+    turns: dict[tuple[str, str], list[Turn]] = {(cut, door): [] for door in DOORS for cut in files}
+    with ExitStack() as stack:
+        servers = {cut: stack.enter_context(Server(one.file)) for cut, one in files.items()}
+        for number in range(rounds):
+            for (cut, door), some in turns.items():
+                url, model = servers[cut].where[door], servers[cut].where["model"]
+                if number == 0:
+                    load(url, model, rows, CLIENTS, WARM_UP)
+                some.append(load(url, model, rows, CLIENTS, seconds))
     return [
         {
-            "network": name, "data": what, "door": door,
-            "onnx_mb": round(files[what].stat().st_size / 1e6, 1), **told(some),
-            "share_of_plain": share(some, turns["plain", door]),
+            "network": name, "shape": network.shape, "data": cut, "door": door, "rows": network.rows,
+            "macs": files[cut].macs, "first_layer_macs": files[cut].first_layer_macs,
+            "onnx_mb": round(files[cut].file.stat().st_size / 1e6, 1), **told(some),
+            "rows_per_s": round(told(some)["requests_per_s"] * network.rows, 1),
+            "share_of_plain_by_macs": round(files["plain"].macs / files[cut].macs, 3),
+            **shares(some, turns["plain", door], "share_of_plain"),
         }
-        for (what, door), some in turns.items()
+        for (cut, door), some in turns.items()
     ]  # fmt: skip
 
 
 def told(turns: list[Turn]) -> dict[str, float]:
-    """Medians over turns."""
-    rate, p50, p99 = (statistics.median(one) for one in zip(*turns, strict=True))
+    """The median rate of turns, and latencies of all their requests."""
+    p50, p99 = 1000 * np.quantile([one for turn in turns for one in turn.latencies], [0.5, 0.99])
+    rate = statistics.median(turn.rate for turn in turns)
+    return {"requests_per_s": round(rate, 1), "p50_ms": round(p50, 2), "p99_ms": round(p99, 2)}
+
+
+def shares(some: list[Turn], others: list[Turn], name: str) -> dict[str, float]:
+    """Throughput over that of others, round by round."""
+    found = [one.rate / other.rate for one, other in zip(some, others, strict=True)]
     return {
-        "requests_per_s": round(rate, 1), "rows_per_s": round(rate * ROWS, 1),
-        "p50_ms": round(p50, 2), "p99_ms": round(p99, 2),
-    }  # fmt: skip
-
-
-def share(some: list[Turn], plain: list[Turn]) -> float:
-    """Throughput over that of plain data, the median over rounds."""
-    return round(statistics.median(a.rate / b.rate for a, b in zip(some, plain, strict=True)), 3)
+        name: round(statistics.median(found), 3),
+        "lowest": round(min(found), 3),
+        "highest": round(max(found), 3),
+    }
 
 
 def batching(file: Path, rounds: int, seconds: float) -> list[dict[str, Any]]:
     """Requests of one row from many clients, each computed on its own and put together."""
     row = np.random.default_rng(0).normal(size=(1, *SHAPE)).astype(np.float32)
     turns: dict[int, list[Turn]] = {0: [], 64: []}
-    for _ in range(rounds):
-        for most, some in turns.items():
-            with Server(file, "--batch-rows", str(most)) as server:
-                load(server.where["grpc"], server.where["model"], row, MANY_CLIENTS, 0.3)
-                some.append(load(server.where["grpc"], server.where["model"], row, MANY_CLIENTS, seconds))
+    with ExitStack() as stack:
+        servers = {most: stack.enter_context(Server(file, "--batch-rows", str(most))) for most in turns}
+        for number in range(rounds):
+            for most, some in turns.items():
+                where = servers[most].where
+                if number == 0:
+                    load(where["grpc"], where["model"], row, MANY_CLIENTS, WARM_UP)
+                some.append(load(where["grpc"], where["model"], row, MANY_CLIENTS, seconds))
     return [
         {
-            "batch_rows": most, "clients": MANY_CLIENTS, "rows": 1, "door": "grpc",
-            **{name: value for name, value in told(some).items() if name != "rows_per_s"},
-            "share_of_alone": share(some, turns[0]),
+            "batch_rows": most, "clients": MANY_CLIENTS, "rows": 1, "door": "grpc", **told(some),
+            **shares(some, turns[0], "share_of_alone"),
         }
         for most, some in turns.items()
     ]  # fmt: skip
@@ -167,22 +226,24 @@ def batching(file: Path, rounds: int, seconds: float) -> list[dict[str, Any]]:
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=4.0, help="of load, in each turn")
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=1.5, help="of load, in each turn")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=[*NETWORKS])
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         networks = [
-            one
-            for name in options.networks
-            for one in compared(name, Path(folder), options.rounds, options.seconds)
+            row
+            for network in options.networks
+            for row in compared(network, folder, options.rounds, options.seconds)
         ]
-        together = batching(Path(folder) / "small_resnet-tiles of 4.onnx", options.rounds, options.seconds)
+        small = exported("small_resnet", "tiles of 4", folder)
+        together = batching(small.file, options.rounds, options.seconds)
     write_result(
         "serving",
         {
-            "shape": SHAPE, "rows": ROWS, "clients": CLIENTS, "rounds": options.rounds,
-            "seconds": options.seconds, "networks": networks, "batching": together,
+            "clients": CLIENTS, "rounds": options.rounds, "seconds": options.seconds,
+            "networks": networks, "batching": together,
         },
     )  # fmt: skip
 

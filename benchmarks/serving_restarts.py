@@ -60,7 +60,7 @@ def main() -> None:
 
 def measured(folder: Path, seconds: float, most: int) -> dict[str, Any]:
     """What came of all requests."""
-    file = exported("small_resnet", 4, folder / "model.onnx")
+    file = exported("small_resnet", "tiles of 4", folder).file
     key = mole.MorphKey.generate(SHAPE, insecure_seed=bytes(32), tile=4)
     images = np.random.default_rng(0).normal(size=(64, ROWS, *SHAPE)).astype(np.float32)
     session = OnnxSession.open(file)

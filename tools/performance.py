@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mole.quantities import size_text
+from serving_table import serving_rows, serving_words
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "performance.md"
@@ -291,11 +292,19 @@ def sizes() -> str:
     return section("Does it grow with their size?", "scale_sizes", text, rows)
 
 
+def serving() -> str:
+    """Requests to a server."""
+    read = result("serving")
+    return section("What does morphing cost a server?", "serving", serving_words(read), serving_rows(read))
+
+
 def document() -> str:
     """The whole document."""
     parts = [morph, augment, deliver, networks, peers, numbers, through_ray, sizes]
     if (RESULTS / "decoding.json").exists():  # not measured yet on a machine that was quiet enough
         parts.insert(3, decoding)
+    if (RESULTS / "serving.json").exists():  # nor this
+        parts.append(serving)
     return "\n".join([INTRODUCTION, *(part() for part in parts)])
 
 

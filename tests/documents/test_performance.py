@@ -3,6 +3,8 @@
 import json
 from itertools import pairwise
 
+import pytest
+
 import performance
 
 
@@ -35,6 +37,13 @@ def test_the_augmented_layer_costs_large_networks_little():
     assert vit["times_plain"] <= 1.02
     assert vit["layer_bytes"] == vit["plain_layer_bytes"]
     assert min(row["times_plain"] for row in networks("VGG-16", "training step").values()) <= 1.06
+
+
+@pytest.mark.skipif(not (performance.RESULTS / "serving.json").exists(), reason="not measured yet")
+def test_tiles_are_served_at_four_fifths_of_plain():
+    tiles = [row for row in performance.result("serving")["networks"] if row["data"].startswith("tiles")]
+    assert {row["network"] for row in tiles} == {"small_resnet", "VGG-16", "ResNet-50", "ViT-S/16"}
+    assert min(row["share_of_plain"] for row in tiles) >= 0.8
 
 
 def test_every_peer_stands_beside_what_it_guarantees():

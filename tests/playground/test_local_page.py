@@ -226,6 +226,30 @@ def test_an_attacker_that_is_unknown_is_refused(site):
     assert site.told("attack", json.dumps({**ASKED, "attacker": "__init__"}).encode())[0] == 400
 
 
+ASKED_AT_ONCE = """
+import os, signal, socket
+from urllib.parse import urlsplit
+from mole.playground.visiting import serve
+
+def opened(url):
+    socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=5).close()
+    print("answers")
+    os.kill(os.getpid(), signal.SIGTERM)
+
+try:
+    serve(0, opened)
+except KeyboardInterrupt:
+    print("ended")
+"""
+
+
+def test_it_can_be_asked_as_soon_as_its_address_is_told():
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED_AT_ONCE], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == ["answers", "ended"]
+
+
 def test_a_port_that_is_taken_is_told_in_a_sentence(site, tmp_path):
     port = site.host.split(":")[1]
     done = call("playground", "--port", port, "--no-browser", "--quiet", cwd=tmp_path)

@@ -14,7 +14,7 @@ from mole.playground import answers
 from mole.playground.choices import BITS, MorphingChoice, parse_bits, sizes
 from mole.playground.morphing_trial import TRIED, MorphingTrial
 from mole.playground.noise_trial import CANDIDATES, FEATURES, NoiseTrial, certificate_of
-from mole.playground.stock import CLOTHING, LOOKS, MOST_UPLOADS, PHOTO, Stock, first_layer
+from mole.playground.stock import CLOTHING, LOOKS, MOST_UPLOADS, PHOTO, SIDE, Stock, first_layer
 from mole.provider.keys.key import unmorph
 from mole.scheme.convolution import features_of
 from mole.scheme.morphing import CORE_KINDS
@@ -196,8 +196,8 @@ def test_a_picture_is_cut_to_its_middle_and_turned_upright(stock, rng):
     for kind in ("PNG", "BMP", "TIFF", "WEBP", "JPEG"):
         name = stock.add(file_of(wide, kind))
         found = LOOKS[PHOTO][1].undo(stock.get(name).plain)[0]
-        assert found.shape == (3, 24, 24)
-        np.testing.assert_allclose(found[:, 12, 12] * 255, (250, 120, 10), atol=4)
+        assert found.shape == (3, SIDE, SIDE)
+        np.testing.assert_allclose(found[:, SIDE // 2, SIDE // 2] * 255, (250, 120, 10), atol=4)
     grey = stock.add(file_of(rng.integers(0, 256, (40, 40)).astype(np.uint8)))
     assert np.ptp(LOOKS[PHOTO][1].undo(stock.get(grey).plain)[0], axis=0).max() < 1e-5
     sideways = io.BytesIO()

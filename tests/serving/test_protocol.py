@@ -11,10 +11,12 @@ import pytest
 
 import mole
 from mole.exchange.inference_messages import LENGTH_HEADER, Message, Tensor, pack
+from mole.exchange.inference_protobuf import from_response, to_response
 from mole.exchange.served_model import ServedFacts
 from mole.provider.channels import Address
 from mole.provider.grpc_channel import GrpcChannel
 from mole.provider.http_channel import HttpChannel
+from mole.storage.typed_json import FormatError
 from served import serving, start, stop
 
 ROWS = np.zeros((2, 1, 12, 12), np.float32)
@@ -138,6 +140,16 @@ def test_grpc_refuses_in_its_own_way(server):
         4,
     )
     channel.close()
+
+
+def test_contents_beside_raw_ones_must_be_empty():
+    """Some servers, such as MLServer, send an empty message there."""
+    answer = to_response(Message((Tensor.of("probabilities", ROWS),)))
+    answer.outputs[0].contents.SetInParent()
+    assert (from_response(answer).tensor("probabilities").floats() == ROWS).all()
+    answer.outputs[0].contents.fp32_contents.append(1.0)
+    with pytest.raises(FormatError, match="raw contents and others"):
+        from_response(answer)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """What is exported is what PyTorch computes, in every form of the augmented layer."""
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from torch import nn
@@ -9,7 +10,7 @@ import mole
 from deliveries import make_layer
 from mole.errors import ParameterError
 from mole.protection.onnx_session import OnnxSession
-from mole.torch import CheckpointFacts, attach, export_model
+from mole.torch import CheckpointFacts, attach, export_first_layer, export_model
 
 FORMS = {
     "dense": ({}, "dense"),
@@ -35,6 +36,19 @@ def test_probabilities_are_those_of_torch(tmp_path, rng, name):
         with torch.no_grad():
             expected = torch.softmax(model(torch.from_numpy(morphed)), 1).numpy()
         assert np.allclose(session(morphed), expected, atol=1e-5)
+
+
+def test_tiles_cost_a_server_a_handful_of_operators(tmp_path):
+    """A write into the middle of a tensor would be a dozen of them each."""
+    model = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten()).eval()
+    key = mole.MorphKey.generate((3, 8, 8), insecure_seed=bytes(32), tile=4)
+    layer = attach(model, mole.augment(export_first_layer(model, (3, 8, 8)), key))
+    export_model(model, CheckpointFacts("net", (3, 8, 8), 256), tmp_path / "model.onnx")
+    operators = [node.op_type for node in onnx.load(tmp_path / "model.onnx").graph.node]
+    assert operators.count("ConvTranspose") == 1
+    assert len(operators) <= 10
+    assert {"ScatterND", "Conv", "BatchNormalization"}.isdisjoint(operators)
+    assert model[0] is layer  # as it was
 
 
 class TwoFaced(nn.Module):

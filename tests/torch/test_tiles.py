@@ -12,6 +12,7 @@ from mole.torch import attach, export_first_layer, load_checkpoint, save_checkpo
 from mole.torch.macs import count_macs
 from mole.torch.networks import build_network
 from mole.torch.tiles_module import TilesModule
+from mole.torch.tiles_served import ServedTiles
 from processors import needs_16_bits
 
 LAYERS = {
@@ -74,6 +75,27 @@ def test_features_in_parts_are_the_whole_of_them(rng, name):
     features = both.module(both.morphed)
     assert error(features, both.expected) <= 1e-5
     assert features.is_contiguous()
+
+
+SERVED = ODD | {
+    "a patch by itself": (lambda: nn.Conv2d(3, 8, 4, stride=4), (3, 8, 12), 4),
+    "patches among zeros": (lambda: nn.Conv2d(3, 8, 4, stride=4, padding=4), (3, 8, 12), 4),
+    "features that no tile reaches": (lambda: nn.Conv2d(1, 2, 2, padding=9), (1, 8, 8), 4),
+    "more zeros after than before": (lambda: nn.Conv2d(3, 8, 7, stride=2, padding=3), (3, 16, 24), 8),
+    "a small volume": (lambda: nn.Conv3d(1, 2, 3, padding=1), (1, 8, 4, 12), 4),
+    "a short sound": (lambda: nn.Conv1d(2, 3, 9, stride=4, padding=4), (2, 64), 16),
+}
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_the_form_for_servers_gives_the_same(rng, name):
+    both = Both(rng, *SERVED[name])
+    served = ServedTiles(both.module)
+    assert error(served(both.morphed), both.expected) <= 1e-5
+    assert error(served(both.morphed.flatten(1)), both.expected) <= 1e-5
+    assert error(served(both.morphed.flip(2)), both.expected) > 0.1
+    shape = both.module.input_shape
+    assert count_macs(served, shape) <= count_macs(both.module, shape)
 
 
 @needs_16_bits

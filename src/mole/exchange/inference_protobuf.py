@@ -153,7 +153,7 @@ def _tensors(described: Any, raw: Any) -> tuple[Tensor, ...]:
         raise FormatError(f"it has {len(described)} tensors and raw contents of {len(raw)}")
     found = []
     for place, one in enumerate(described):
-        if raw and one.HasField("contents"):
+        if raw and one.contents.ListFields():  # an empty one is no other: MLServer sends it beside raw ones
             raise FormatError("it has raw contents and others: send one of them")
         content = raw[place] if raw else list(one.contents.fp32_contents)
         found.append(Tensor(one.name, one.datatype, check_sides(one.shape), content))

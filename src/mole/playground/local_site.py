@@ -28,8 +28,8 @@ from mole.playground.answers import Answer
 from mole.playground.choices import MorphingChoice, parse_bits
 from mole.playground.gate import Address, Gate
 from mole.playground.morphing_trial import TRIED, MorphingTrial
-from mole.playground.noise_trial import NoiseTrial
-from mole.playground.stock import LOOKS, PHOTO, Stock, kind_of
+from mole.playground.noise_trial import NoiseTrial, front_of
+from mole.playground.stock import LOOKS, Stock
 from mole.quantities import size_text
 from mole.storage.typed_json import Fields, FormatError, parse_json
 
@@ -38,6 +38,7 @@ PAGES = (
     ("/playground.css", "playground.css", "text/css"),
     ("/playground.js", "playground.js", "text/javascript"),
 )
+FIRST_BITS = 1.0  # as the page begins
 Work = Callable[[Stock, bytes], Answer]
 Answering = Callable[[Request], Awaitable[Response]]
 
@@ -93,6 +94,13 @@ def _trial(stock: Stock, fields: Fields) -> MorphingTrial:
     return MorphingTrial.of(picture, MorphingChoice.parse(fields, picture.kind, shape))
 
 
+def get_ready(stock: Stock) -> None:
+    """Make what is made once, so that the first answers take no longer than others."""
+    for kind in LOOKS:
+        front_of(kind)
+    NoiseTrial.of(next(iter(stock.samples.values())), FIRST_BITS)
+
+
 def site(address: Address, stock: Stock, pool: Executor, opened: Callable[[], None]) -> ASGIApp:
     """The application: a page, its parts, and what it asks for.
 
@@ -105,7 +113,7 @@ def site(address: Address, stock: Stock, pool: Executor, opened: Callable[[], No
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
-        pool.submit(kind_of, PHOTO)  # what most ask for first
+        await asyncio.get_running_loop().run_in_executor(pool, get_ready, stock)
         opened()
         yield
         pool.shutdown(wait=False, cancel_futures=True)

@@ -31,7 +31,7 @@ TRIED: Mapping[str, Attack] = {
     "developer": channel_fingerprint.ATTACK,
     "injector": known_image.ATTACK,
 }
-KEPT = 4  # settings whose key and layer stay in memory: up to 150 MB each
+KEPT = 8  # settings whose key and layer stay in memory: up to 50 MB each
 _MAKING = Lock()
 
 

@@ -1,7 +1,8 @@
 """Pictures to try things on, and others like them: what a provider has besides, and what anybody can have.
 
-A picture is small (`SIDE` pixels a side in colour), so that a change shows within about a second: the
-largest core is then a square of 1,728.
+A picture is small (`SIDE` pixels a side in colour), so that a change shows within a second: the largest
+core is then a square of 972, and what takes longest, to learn a whitened one, grows with the third power
+of that.
 """
 
 import secrets
@@ -21,7 +22,7 @@ from mole.sources.images import ImageError, decode_image
 from mole.sources.preparation import Preparation
 from mole.sources.source import Sample
 
-SIDE = 24
+SIDE = 18
 CHANNELS, KERNEL = 16, 3  # of the first layer
 OTHERS = 1000  # images beside the picture, morphed with the same core; and as many public ones
 MOST_UPLOADS = 8  # kept in memory; the oldest goes first
@@ -86,7 +87,7 @@ def first_layer(kind: str) -> FirstLayer:
     """A convolution with random kernels, the same at every start.
 
     >>> first_layer("photograph").output_shape
-    (16, 24, 24)
+    (16, 18, 18)
     """
     shape, normalisation = LOOKS[kind]
     size = (CHANNELS, shape[0], KERNEL, KERNEL)

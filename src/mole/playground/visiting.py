@@ -91,6 +91,7 @@ def _listen(port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((LOCAL_NAMES[0], port))
+        listening.listen(MOST_AT_ONCE)  # who comes before the server is there waits, and is not refused
     except OSError as error:
         listening.close()
         raise FileError(

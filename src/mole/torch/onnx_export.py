@@ -24,6 +24,7 @@ from mole.torch.checkpoint import load_checkpoint
 from mole.torch.module import augmented_part
 from mole.torch.onnx_writing import exporter, onnx_of, write_onnx
 from mole.torch.running import logits_of, uncompiled
+from mole.torch.tiles_served import served_tiles
 
 CLOSE = 1e-4  # between probabilities of PyTorch and of onnxruntime
 BATCHES = (1, 5)  # sizes that are tried; the network is written with two
@@ -102,7 +103,8 @@ def export_model(
     part = augmented_part(uncompiled(model))
     shape: Shape = facts.input_shape if part is None else part.module.input_shape
     network = Probabilities(uncompiled(model).cpu()).eval()
-    written = onnx_of(network, shape, "network", names=(INPUT, OUTPUT))
+    with served_tiles(network.network):
+        written = onnx_of(network, shape, "network", names=(INPUT, OUTPUT))
     if problem := problem_of(written):
         raise ParameterError(f"this network cannot be served: as ONNX, {problem}")
     session = OnnxSession(written.SerializeToString(), extra="export")

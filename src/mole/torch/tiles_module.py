@@ -67,7 +67,7 @@ class TilesModule(AugmentedModule):
 
     def forward(self, input: Tensor) -> Tensor:  # named as PyTorch's layers name it
         """Features of morphed samples: (b, channels, *grid) or (b, elements) to (b, channels, *grid)."""
-        images = _images(input, self._sides, self._added, self._tile)
+        images = images_of_tiles(input, self._sides, self._added, self._tile)
         return _tile_features(images, self.weight, self.bias, self._tile, self._axes, self._parts)
 
 
@@ -101,7 +101,7 @@ def _runs(tiles: TileGeometry) -> list[list[tuple[int, int, int, int]]]:
 
 
 @torch.fx.wrap
-def _images(morphed: Tensor, sides: list[int], added: list[int], tile: int) -> Tensor:
+def images_of_tiles(morphed: Tensor, sides: list[int], added: list[int], tile: int) -> Tensor:
     """Images made of tiles, (b, channels, *grid), without the zeros that the network put around them."""
     elements = 1
     for side in sides:
