@@ -204,6 +204,28 @@ def test_a_front_is_made_and_is_one(network, monkeypatch):
     assert "exists already" in wrong(*MAKE, "--network", "net:features", "--dim", "8", cwd=network)
 
 
+def test_classes_and_mirror_images_are_used_where_they_are_asked_for(network, monkeypatch):
+    made = []
+
+    def kept(module, *rest, **more):
+        made.append(module)
+        return quickly(module, *rest, **more)
+
+    monkeypatch.setattr(front, "save_front", kept)
+    call_ = (*MAKE, "--network", "net:features", "--dim", "4", "--images", "50", "--force")
+    for options in ([], ["--mirrored"], ["--by-class"]):
+        right(*call_, *options, cwd=network)
+    plain, mirrored, by_class = made
+    assert isinstance(mirrored.backbone, front.Mirrored)
+    assert not isinstance(plain.backbone, front.Mirrored)
+    assert plain.matrix.shape == by_class.matrix.shape
+    assert not torch.allclose(plain.matrix.abs(), by_class.matrix.abs(), rtol=0.01)
+    images = np.load(network / "photos.npz")["x_train"]
+    np.savez(network / "bare.npz", x_train=images)
+    said = wrong(*call_, "--public", "bare.npz", "--by-class", cwd=network)
+    assert "bare.npz has no classes" in said
+
+
 def test_a_classifier_gives_its_features_without_its_last_layer(network):
     said = wrong(*MAKE, "--network", "net:classifier", "--dim", "8", cwd=network)
     assert "8 features cannot be made from 3" in said

@@ -25,7 +25,7 @@ from mole.errors import ParameterError
 from mole.scheme.shapes import Array
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
-from mole.sources.source import Source, main_split
+from mole.sources.source import Labels, Source, main_split
 
 MOST_IMAGES = 1 << 24
 Action = Literal["make"]
@@ -60,6 +60,19 @@ def front(
     dim: Annotated[
         int, typer.Option(metavar="N", help="How many features it gives.", min=1, max=1 << 20)
     ] = 128,
+    by_class: Annotated[
+        bool,
+        typer.Option(
+            "--by-class",
+            help="Public images have classes, any ones: make images of one class alike.",
+        ),
+    ] = False,
+    mirrored: Annotated[
+        bool,
+        typer.Option(
+            "--mirrored", help="Average features over an image and its mirror image, in twice the time."
+        ),
+    ] = False,
     images: Annotated[
         int, typer.Option(metavar="N", help="How many public images at most.", min=2, max=MOST_IMAGES)
     ] = 5000,
@@ -86,7 +99,14 @@ def front(
     check_output(out, force=force)
     check_input(weights)
     preparation = Preparation(shape, normalisation, mode, resize)
-    samples = PublicImages(preparation, open_source(public, labels=False), images, skip_bad=skip_bad)
+    if by_class and skip_bad:
+        raise ParameterError("--by-class needs all images, so that their classes are known: no --skip-bad")
+    samples = PublicImages(
+        preparation, open_source(public, labels=None if by_class else False), images, skip_bad=skip_bad
+    )
+    labels = samples.labels() if by_class else None
+    if by_class and labels is None:
+        raise ParameterError(f"{public} has no classes: give images with labels, or leave out --by-class")
     if len(samples) <= dim:
         raise ParameterError(
             f"{public} has {len(samples)} images, and {dim} features need more than {dim}: give more, or "
@@ -99,8 +119,9 @@ def front(
         if without_last:
             model = front.without_last(model, shape)
         made = front.make_front(
-            model, samples, out, dimensions=dim, normalisation=normalisation, progress=progress
-        )
+            model, samples, out, dimensions=dim, labels=labels, mirrored=mirrored,
+            normalisation=normalisation, progress=progress,
+        )  # fmt: skip
     show(
         {
             "front": str(out),
@@ -125,6 +146,11 @@ class PublicImages:
 
     def __len__(self) -> int:
         return len(self._indices)
+
+    def labels(self) -> Labels | None:
+        """Their classes; None where there are none."""
+        known = self._split.labels
+        return None if known is None else np.asarray(known)[self._indices]
 
     def __getitem__(self, part: slice) -> Array:
         """Some of them; fewer, where bad ones are left out."""

@@ -135,13 +135,22 @@ def identified(clean: Features, noisy: Features, candidates: int = CANDIDATES) -
     No attacker can do better: with equally likely candidates and Gaussian noise, the nearest is the
     likeliest.
     """
-    count = len(clean.rows) // candidates * candidates or len(clean.rows)
+    count = attacked(len(clean.rows), candidates)
     right = 0
-    for start in range(0, min(count, 10 * candidates), candidates):
+    for start in range(0, count, candidates):
         own, seen = (part.rows[start : start + candidates] for part in (clean, noisy))
         distance = np.square(own).sum(axis=1) - 2 * seen @ own.T
         right += int((distance.argmin(axis=1) == np.arange(len(own))).sum())
-    return right / min(count, 10 * candidates)
+    return right / count
+
+
+def attacked(rows: int, candidates: int = CANDIDATES) -> int:
+    """How many of so many rows are attacked: those that fill groups of candidates.
+
+    >>> attacked(4708), attacked(300)
+    (4000, 300)
+    """
+    return rows // candidates * candidates or rows
 
 
 def spread_of(values: Sequence[float]) -> dict[str, float]:

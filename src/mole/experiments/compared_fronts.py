@@ -120,19 +120,27 @@ def trained_on_a_part(
 def large_network(
     store: FeatureStore, images: ImageSet, public: Part, public_shape: Shape, dimensions: int
 ) -> Compared:
-    """EfficientNet-Lite0 with the weights of ImageNet, projected by other public images."""
+    """EfficientNet-Lite0 with the weights of ImageNet, projected by other images and their classes."""
     seen = public.cut(0, MOST_PUBLIC)
+    labels = None if seen.split.labels is None else seen.labels  # they may have none
 
     def make(path: Path) -> Front:
         # (x - 127) / 128 of 8-bit pixels
         normalisation = Normalisation.of_channels(127 / 255, 128 / 255, 3)
         plain = seen.plain(preparation_for((3, SIDE, SIDE), public_shape, normalisation))
         return make_front(
-            ImageNetFeatures(), plain, path, dimensions=dimensions, normalisation=normalisation,
-            progress=store.progress,
+            ImageNetFeatures(), plain, path, dimensions=dimensions, labels=labels, mirrored=True,
+            normalisation=normalisation, progress=store.progress,
         )  # fmt: skip
 
-    facts = ("roots of efficientnet-lite0", SIDE, dimensions, seen.origin, len(seen))
+    facts = (
+        "mirrored roots of efficientnet-lite0, by classes",
+        labels is None,
+        SIDE,
+        dimensions,
+        seen.origin,
+        len(seen),
+    )
     return Compared("ImageNet network", store.front(facts, make), images.train)
 
 

@@ -20,6 +20,7 @@ from mole.experiments.channel_scores import (
     CANDIDATES,
     Features,
     Parts,
+    attacked,
     best_head,
     score,
     scored,
@@ -208,6 +209,7 @@ class _Frontier:
         if certificate is not None:
             row |= {"sigma": round(certificate.sigma, 4), "mu": round(certificate.mu, 3)}
             row["identified_at_most"] = round(_at_most(certificate), 4)
+            row["identifications_tried"] = len(draws) * attacked(len(parts.train.rows))
         row |= {name: spread_of([draw[name] for draw in draws]) for name in draws[0]}
         area = f", AUC {row['auc']['mean']:.3f}" if "auc" in row else ""
         self.say(f"{told}, {bits_in_words(bits)}: {100 * row['accuracy']['mean']:.1f} %{area}")

@@ -1,9 +1,12 @@
 """Makes a front: a network from images to a few features, for protected deliveries.
 
-The backbone is any network, trained on public data. Its features are pooled, centred and projected to their
-principal components, each divided by the square root of its spread (half-whitened), and brought to length
-1: what the provider's clip then leaves as it is. All of it is fitted on public images, and goes into one
-ONNX file.
+The backbone is any network, trained on public data. Its features are pooled, centred and projected to a few
+directions, and brought to length 1: what the provider's clip then leaves as it is. All of it is fitted on
+public images, and goes into one ONNX file.
+
+With much noise little more than class means can be learnt from a delivery, so the front has to make images
+of one class alike. Where the classes of public images are known, directions in which images of one class
+differ count less; an image and its mirror image can be made to have the same features.
 """
 
 from dataclasses import dataclass
@@ -16,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from mole.errors import ParameterError
+from mole.errors import ParameterError, ShapeError
 from mole.progress import Progress, no_progress
 from mole.protection.front_file import Front, front_metadata, read_front
 from mole.scheme.normalisation import Normalisation
@@ -26,6 +29,10 @@ from mole.torch.onnx_writing import exporter, onnx_of, write_onnx
 
 IMAGES_AT_ONCE = 64
 SMALLEST = 1e-6  # share of the largest spread that a component is taken to have at least
+AS_IF = 1.0  # added to each variance within classes, in units of their mean: they are not known well
+TINY = 1e-30
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +43,15 @@ class Projection:
     matrix: npt.NDArray[np.float32]
 
     @classmethod
-    def fit(cls, features: Array, dimensions: int) -> "Projection":
-        """The first principal components of public features, (n, D), half-whitened."""
+    def fit(
+        cls, features: Array, dimensions: int, labels: npt.NDArray[np.integer] | None = None
+    ) -> "Projection":
+        """A projection of public features, (n, D).
+
+        Without labels: their first principal components, each divided by the square root of its spread
+        (half-whitened). With labels: features are whitened by their spread within classes first, and the
+        principal components are taken of what comes out, as they are.
+        """
         count, width = features.shape
         if not 1 <= dimensions <= min(count - 1, width):
             raise ParameterError(
@@ -46,10 +60,46 @@ class Projection:
             )
         mean = features.mean(axis=0, dtype=np.float64)
         centred = features.astype(np.float64) - mean
+        before = np.eye(width) if labels is None else _alike_within_classes(centred, labels)
+        centred = centred @ before
         variances, directions = np.linalg.eigh(centred.T @ centred / count)
-        spread = np.sqrt(np.maximum(variances[::-1][:dimensions], SMALLEST**2 * variances[-1]))
-        matrix = directions[:, ::-1][:, :dimensions] / np.sqrt(spread)
-        return cls(mean.astype(np.float32), matrix.astype(np.float32))
+        matrix = directions[:, ::-1][:, :dimensions]
+        if labels is None:
+            spread = np.sqrt(np.maximum(variances[::-1][:dimensions], SMALLEST**2 * variances[-1]))
+            matrix = matrix / np.sqrt(spread)
+        return cls(mean.astype(np.float32), (before @ matrix).astype(np.float32))
+
+
+def _alike_within_classes(features: Floats, labels: npt.NDArray[np.integer]) -> Floats:
+    """A matrix, (D, D), after which no direction varies much more than others within classes."""
+    if labels.shape != features.shape[:1]:
+        raise ShapeError(f"features {features.shape} and labels {labels.shape} do not go together")
+    features, labels = features[labels >= 0], labels[labels >= 0]  # below zero: of no class
+    classes, counts = np.unique(labels, return_counts=True)
+    if len(classes) < 2 or len(classes) == len(labels):
+        raise ParameterError(
+            f"{len(labels)} public images of {len(classes)} classes do not tell how images of one class "
+            "differ: give some images each of two classes or more, or no labels"
+        )
+    number = np.searchsorted(classes, labels)
+    sums = np.zeros((len(classes), features.shape[1]))
+    np.add.at(sums, number, features)
+    inside = features - (sums / counts[:, None])[number]
+    variances, directions = np.linalg.eigh(inside.T @ inside / (len(labels) - len(classes)))
+    variances = np.maximum(variances, 0.0)
+    return np.asarray(directions / np.sqrt(variances + AS_IF * max(float(variances.mean()), TINY)))
+
+
+class Mirrored(nn.Module):
+    """Features of an image and of its mirror image, averaged: both have the same, at twice the work."""
+
+    def __init__(self, backbone: nn.Module) -> None:
+        super().__init__()
+        self.backbone = backbone
+
+    def forward(self, images: Tensor) -> Tensor:
+        """(b, c, h, w) to pooled features, (b, D)."""
+        return (pooled(self.backbone(images)) + pooled(self.backbone(images.flip(-1)))) / 2
 
 
 class FrontModule(nn.Module):
@@ -104,6 +154,8 @@ def make_front(
     path: str | PathLike[str],
     *,
     dimensions: int = 128,
+    labels: npt.NDArray[np.integer] | None = None,
+    mirrored: bool = False,
     normalisation: Normalisation | None = None,
     progress: Progress = no_progress,
 ) -> Front:
@@ -116,17 +168,22 @@ def make_front(
         images: public images as the network takes them, normalised, (n, *input_shape).
         path: the ONNX file to write; one of that name is replaced.
         dimensions: how many features a row has.
+        labels: classes of the images, (n,), if they are known; they need not be those of the provider.
+        mirrored: average features over an image and its mirror image; running it takes twice as long.
         normalisation: what was done to the images, for the provider to do as well.
         progress: told how many images were seen.
 
     Raises:
-        ParameterError: if there are too few images for so many features.
+        ParameterError: if there are too few images for so many features, or for their classes.
+        ShapeError: if labels are not as many as images.
         MissingExtraError: without ONNX.
     """
     exporter("front")  # before the work
-    backbone = backbone.eval()
+    if labels is not None and labels.shape != (len(images),):
+        raise ShapeError(f"{len(images)} images and labels {labels.shape} do not go together")
+    backbone = (Mirrored(backbone) if mirrored else backbone).eval()
     features = pooled_features(backbone, images, progress)
-    module = FrontModule(backbone, Projection.fit(features, dimensions)).eval()
+    module = FrontModule(backbone, Projection.fit(features, dimensions, labels)).eval()
     return save_front(module, images.shape[1:], path, normalisation=normalisation)
 
 
