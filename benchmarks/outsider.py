@@ -20,8 +20,9 @@ from mole.attacks import blank_images, cross_delivery, overlap
 from mole.attacks.membership import by_length, by_rotation
 from mole.attacks.tools.attack import Finding
 from mole.attacks.tools.views import OutsiderView
-from mole.audit.scoring import Truth, correlations, same_rows, score
+from mole.audit.scoring import Truth, same_rows, score
 from mole.exchange.shards import Encoding
+from mole.scheme.likeness import correlations
 from mole.scheme.shapes import Array, unroll
 from mole.sources.bundled import fashion_mnist
 

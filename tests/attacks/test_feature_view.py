@@ -25,6 +25,7 @@ def test_clothes_are_recognised_by_looking(rng, options):
     finding = run(delivery.stolen, rng)
     score = delivery.score(finding)
     assert finding.images.shape == (64, 1, 28, 28)
+    assert f"number {finding.facts['map shown']}, " in finding.words  # both count from one
     assert score.correlation > 0.7
     assert score.reidentified > 0.4  # chance is one in 64, and clothes of a kind resemble each other
     assert score.best_map > 0.8

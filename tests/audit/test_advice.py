@@ -5,7 +5,7 @@ import pytest
 
 from deliveries import make_layer
 from mole.attacks import ATTACKS, linkage, membership, pca_matching
-from mole.attacks.tools.attack import Measure
+from mole.attacks.tools.attack import Attacker, Measure
 from mole.attacks.tools.views import OutsiderView
 from mole.audit.advice import ALL_DONE, advice_on, advice_without_findings, taken_by
 from mole.audit.report import AttackReport, Status
@@ -34,7 +34,9 @@ def test_what_helps_against_several_attacks_is_advised_once():
 def test_every_attack_has_advice_that_can_be_followed(attack):
     assert attack.advice or attack.helps
     told = advice_on([attack], set())
-    assert "noise" not in told  # there is no such option
+    assert "noise" not in told  # there is no such option for morphed images
+    is_developer = attack.attacker == Attacker.DEVELOPER
+    assert ("a protected delivery" in told and "docs/protection.md" in told) is is_developer
     assert "core = " not in told
     assert advice_on([attack], set(Measure)) == (attack.advice or ALL_DONE)
 

@@ -63,7 +63,7 @@ def test_without_public_images_the_headline_says_what_was_left_out(place):
     folder, key, _ = place
     subject = subject_of_delivery(Delivery.open(folder / "delivery"), key=key)
     outsider = audit_subject(subject, attacks=OUTSIDERS).verdicts[0]
-    assert outsider.level == Level.UNKNOWN
+    assert (outsider.level, outsider.fully_tested) == (Level.NOTHING_FOUND, False)
     assert outsider.sentence.startswith("no attack we tried recognised images: 1 attack, on 3,000 images")
     assert "against a core of side q = 49, and no public images" in outsider.sentence
     assert "3 attacks could not be tried" in outsider.sentence

@@ -17,11 +17,19 @@ def told(outsider, thief, developer, injector, **how):
 @pytest.mark.parametrize(
     ("levels", "words"),
     [
-        ((LEAKS, LEAKS, BROKEN, BROKEN), "like the images: its receiver can get them back."),
+        ((NOTHING, NOTHING, BROKEN, BROKEN), "like the images: its receiver can get them back."),
+        (
+            (NOTHING, LEAKS, BROKEN, BROKEN),
+            "get them back, and anybody who gets hold of the folder learns something of them.",
+        ),
         ((LEAKS, BROKEN, BROKEN, BROKEN), "get them back, and so can a stranger who gets the whole of it."),
         ((BROKEN, BROKEN, BROKEN, BROKEN), "so can a stranger who gets only the morphed files."),
         ((NOTHING, NOTHING, NOTHING, BROKEN), "a receiver who knows some of them can get the others back."),
-        ((LEAKS, LEAKS, LEAKS, LEAKS), "gives something of the images away: its receiver learns it."),
+        (
+            (LEAKS, LEAKS, LEAKS, LEAKS),
+            "gives something of the images away: its receiver learns it, and so does anybody",
+        ),
+        ((NOTHING, NOTHING, LEAKS, LEAKS), "gives something of the images away: its receiver learns it."),
         (
             (NOTHING, UNKNOWN, UNKNOWN, UNKNOWN),
             "until more is known: what its receiver can do was not tested.",
@@ -51,9 +59,43 @@ def test_leaks_are_no_comfort_where_not_everything_was_tested():
     assert "not tested" not in told(LEAKS, LEAKS, LEAKS, LEAKS).lower()
 
 
+def test_a_receiver_of_whom_half_the_attacks_found_nothing_is_not_known():
+    verdicts = [Verdict(one, NOTHING, "", "", fully_tested=one != Attacker.DEVELOPER) for one in Attacker]
+    assert headline(verdicts).endswith(
+        "until more is known: what its receiver can do was not tested in full."
+    )
+
+
 def test_what_is_sealed_gives_strangers_nothing_in_the_clear():
     sealed = told(LEAKS, BROKEN, BROKEN, BROKEN, sealed=True)
     assert sealed.endswith("and so could a stranger who got the whole of it in the clear.")
+    for receiver in (LEAKS, BROKEN):
+        assert "anybody" not in told(LEAKS, LEAKS, receiver, receiver, sealed=True)
+
+
+def test_rough_copies_are_not_called_the_images():
+    rough, copies = (
+        "picks out 46 of 64 images, from rough copies (17 dB), in 2 seconds",
+        "recovers every image",
+    )
+    for thief, developer, words in (
+        (
+            rough,
+            copies,
+            "can get them back, and a stranger who gets the whole of it can pick most of them out.",
+        ),
+        (
+            rough,
+            rough,
+            "its receiver can pick most of them out, and so can a stranger who gets the whole of",
+        ),
+        (copies, copies, "its receiver can get them back, and so can a stranger who gets the whole of it."),
+    ):
+        verdicts = [
+            Verdict(Attacker.THIEF, BROKEN, thief, ""),
+            Verdict(Attacker.DEVELOPER, BROKEN, developer, ""),
+        ]
+        assert words in headline(verdicts)
 
 
 def test_a_setting_is_called_one_and_nothing_at_all_is_no_comfort():

@@ -140,6 +140,15 @@ def test_everything_in_the_report_is_in_the_page(report, plots):
     assert "64 of 64" in text
 
 
+def test_what_was_not_tested_in_full_is_no_green_light_and_is_explained(report):
+    half = replace(report.verdicts[1], fully_tested=False)
+    text = render(replace(report, verdicts=(half,)))
+    assert '<li class="verdict none">' in text
+    assert '<li class="verdict good">' not in text
+    assert text.count("Nothing found, not tested in full") == 3  # above, beside the attacks, in the legend
+    assert '<li class="verdict good">' in render(replace(report, verdicts=(report.verdicts[1],)))
+
+
 def test_a_page_of_public_images_asks_for_no_secrecy(report):
     asks = "Keep this page as private as the images"
     assert asks in render(report)

@@ -5,7 +5,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from mole.attacks.tools.attack import Finding, UpTo
-from mole.audit.scoring import Truth, aligned, correlations, score
+from mole.audit.scoring import Truth, aligned, score
+from mole.scheme.likeness import correlations
 from mole.scheme.normalisation import Normalisation
 
 NORMALISATION = Normalisation((0.5, 0.4, 0.3), (0.2, 0.25, 0.3))

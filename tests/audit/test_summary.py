@@ -22,7 +22,10 @@ def worst_report() -> Report:
         data_bytes=10**15, all_bytes=10**16, recipients=999, signature=LONG,
     )  # fmt: skip
     report = made_up_report()
-    verdicts = tuple(replace(verdict, sentence=LONG, advice=LONG) for verdict in report.verdicts)
+    verdicts = tuple(
+        replace(verdict, sentence=f"{LONG}; {LONG}", untried=LONG, advice=LONG)
+        for verdict in report.verdicts
+    )
     return replace(
         report, delivery=delivery, verdicts=verdicts, headline=LONG, warnings=(LONG,) * 20,
         by="m" * 80, receiver="m" * 80,
@@ -71,6 +74,23 @@ def test_who_signs_sees_what_was_not_tested():
     assert "<dt>Leaks, not tested in full</dt>" in render_summary(
         replace(report, verdicts=(first, *others))
     )
+
+
+def test_what_was_not_tried_is_never_cut_off():
+    untried = (
+        "3 attacks could not be tried (The budget of 20 seconds was used up before: give a larger budget)"
+    )
+    sentence = f"no attack we tried recognised images: 5 attacks, on {'many ' * 40}images"
+    report = made_up_report()
+    first = replace(
+        report.verdicts[1], sentence=f"{sentence}; {untried}", fully_tested=False, untried=untried
+    )
+    text = render_summary(replace(report, verdicts=(first,)))
+    assert "<dt>Nothing found, not tested in full</dt>" in text
+    assert "no attack we tried recognised images: 5 attacks, on many" in text
+    assert f"… (all of it: audit.html); {untried}." in text
+    short = replace(first, sentence=f"found nothing; {untried}")
+    assert f"</b> found nothing; {untried}." in render_summary(replace(report, verdicts=(short,)))
 
 
 def test_what_nobody_said_is_left_to_be_filled_in():

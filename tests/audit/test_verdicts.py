@@ -89,20 +89,58 @@ def test_the_strong_can_do_what_the_weak_can():
     verdicts = verdicts_of(
         [
             report(Attacker.OUTSIDER, Status.PARTLY, components=(0.9, 0.8, 0.1)),
-            report(Attacker.DEVELOPER, Status.SUCCEEDED, reidentified=1.0, among=50, correlation=1.0),
+            report(
+                Attacker.DEVELOPER, Status.SUCCEEDED, reidentified=1.0, among=50, correlation=1.0, psnr=80.0
+            ),
         ]
     )
     assert [verdict.attacker for verdict in verdicts] == list(Attacker)
     assert [verdict.level for verdict in verdicts] == [Level.LEAKS, Level.LEAKS, Level.BROKEN, Level.BROKEN]
     assert "2 coarse features" in verdicts[0].sentence
-    assert "recovers every image, in 2.4 seconds (An attack)" in verdicts[2].sentence
+    assert "recovers every image, 50 of 50, in 2.4 seconds (An attack)" in verdicts[2].sentence
     assert verdicts[3].sentence.startswith("can do at least the same: recovers every image")
     assert verdicts[2].advice == "Do something."
 
 
 def test_rough_images_are_called_so():
-    rough = report(Attacker.OUTSIDER, Status.PARTLY, reidentified=0.99, among=256, correlation=0.7)
-    assert verdicts_of([rough])[0].sentence.startswith("rebuilds rough images, in 2.4 seconds: 99 of 100")
+    for status, matched, fidelity, words in (
+        (
+            Status.PARTLY,
+            253 / 256,
+            12.3,
+            "picks out 253 of 256 images, from rough copies (12 dB), in 2.4 sec",
+        ),
+        (
+            Status.SUCCEEDED,
+            184 / 256,
+            16.9,
+            "picks out 184 of 256 images, from rough copies (17 dB), in 2.4 ",
+        ),
+        (Status.SUCCEEDED, 184 / 256, 31.0, "recovers 184 of 256 images, in 2.4 seconds"),
+    ):
+        figures = {"reidentified": matched, "among": 256, "correlation": 0.85, "psnr": fidelity}
+        assert verdicts_of([report(Attacker.OUTSIDER, status, **figures)])[0].sentence.startswith(words)
+
+
+def test_a_quick_attack_does_not_take_no_time():
+    quick = replace(report(Attacker.OUTSIDER, Status.PARTLY, components=(0.9,)), seconds=0.0)
+    assert verdicts_of([quick])[0].sentence.startswith(
+        "learns something of the images, in less than a second"
+    )
+
+
+def test_an_attack_that_found_nothing_to_measure_counts_as_tried():
+    """No equal rows, say: the list of attacks says that it failed, and the verdict counts it."""
+    held = report(Attacker.OUTSIDER, Status.FAILED, reidentified=0.01, among=100, correlation=0.0)
+    empty = replace(held, score=Score())
+    assert ": 3 attacks, on 30,000 images" in verdicts_of([held, empty, empty])[0].sentence
+
+
+def test_public_images_that_were_set_aside_are_told_of(rng):
+    truth = Truth(rng.normal(size=(60, 1, 4, 4)), members=np.arange(14) < 7)
+    subject = Subject(morphed=truth.plain, kappa=1, public=rng.normal(size=(53, 1, 4, 4)), truth=truth)
+    assert "53 public images (7 more set aside as images that were not delivered)" in str(Tried.of(subject))
+    assert str(Tried.of(replace(subject, truth=None))).endswith("and 53 public images")
 
 
 def test_what_held_and_what_was_not_tried():
@@ -131,7 +169,9 @@ def test_what_was_not_tried_is_no_comfort():
     assert [verdict.level for verdict in verdicts_of([held])[1:]] == [Level.UNKNOWN] * 3
     for missing in (Status.NOT_TRIED, Status.GAVE_UP):
         verdict = verdicts_of([held, report(Attacker.OUTSIDER, missing)])[0]
-        assert verdict.level == Level.UNKNOWN
+        assert (verdict.level, verdict.fully_tested) == (Level.NOTHING_FOUND, False)
+        assert (verdict.label, verdict.tone) == ("Nothing found, not tested in full", "none")
+        assert verdict.alarm == Level.UNKNOWN.alarm > verdicts_of([held])[0].alarm
         assert verdict.sentence.startswith("no attack we tried recognised images: 1 attack, on 30,000")
         assert "; 1 attack could not be tried (There was no layer)" in verdict.sentence
         assert "public`" not in verdict.sentence

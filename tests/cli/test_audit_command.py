@@ -13,8 +13,8 @@ from audit_report import made_up_report
 from command import call, files_in
 from deliveries import make_key, make_layer, write_npz
 from mole.attacks.tools.attack import Attacker
-from mole.audit.report import Level, Verdict
-from mole.cli.audit import _fail_on
+from mole.audit.report import Level, Status, Verdict
+from mole.cli.audit import _fail_on, _plainly
 from mole.provider.deliver import deliver
 
 IDENTITY = pyrage.x25519.Identity.generate()
@@ -80,12 +80,20 @@ def test_for_people_the_headline_stands_once_and_each_attack_in_a_line(place, tm
         f"attack: {one['name']}" for one in written["attacks"]
     ]
     assert all(
-        line.endswith(f"  {one['status']}") for line, one in zip(lines, written["attacks"], strict=True)
+        line.endswith(f"  {_plainly(one['status'])}")
+        for line, one in zip(lines, written["attacks"], strict=True)
     )
     quiet = call(
         "audit", "delivery", "--no-appendix", "--budget", 1, "--out", tmp_path / "q", "-q", cwd=place
     )
     assert (quiet.stdout.count(written["headline"]), quiet.stderr) == (1, "")
+
+
+def test_an_attack_that_failed_is_no_error_of_the_program():
+    shown = [_plainly(status.value) for status in Status]
+    assert "got nothing" in shown
+    assert not any("fail" in words for words in shown)
+    assert len(set(shown)) == len(Status)
 
 
 def test_what_nobody_could_test_is_no_pass(place, tmp_path):
@@ -146,6 +154,7 @@ def test_an_audit_is_replaced_only_when_asked_for_and_nothing_else_ever(place, t
         ("leaks", ["nothing found", "not tested", "nothing found", "nothing found"], 4),
         ("broken", ["leaks", "not tested", "leaks", "leaks"], 4),
         ("broken", ["leaks", "leaks", "half leaks", "leaks"], 4),
+        ("leaks", ["half nothing found", "nothing found", "nothing found", "nothing found"], 4),
         ("leaks", ["leaks", "leaks", "half leaks", "leaks"], 3),
     ],
 )

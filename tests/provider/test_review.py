@@ -16,6 +16,7 @@ from images import smooth_images
 from mole.provider.picture_sheet import FRAME, HEADING
 from mole.provider.review import contact_sheet, rebuild, review_layer
 from mole.scheme.convolution import features_of
+from mole.scheme.likeness import best_map
 
 
 def layer_of(rng, channels: int, **options) -> mole.FirstLayer:
@@ -32,6 +33,19 @@ def test_enough_channels_rebuild_every_pixel(rng):
         assert (review.rank, review.patch) == (27, 27)
         assert review.correlation > 0.999
         assert review.copies[:2] == ((), ())
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_maps_are_compared_whatever_their_size(rng, stride):
+    """A map that is the grey image, smaller, shows all of it; another image's shows less."""
+    images = smooth_images(rng, 4, (3, 12, 12))
+    weight = np.zeros((1, 3, stride, stride), np.float32)
+    weight[:, :, stride // 2, stride // 2] = 1 / 3
+    grey = mole.FirstLayer.conv(weight, None, input_shape=(3, 12, 12), stride=stride)
+    review = review_layer(grey, images)
+    assert review.looks_like_image == pytest.approx(1)
+    assert any("its best single feature map correlates 1.00" in finding for finding in review.findings)
+    assert best_map(review.features, np.roll(images, 1, axis=0)) < 0.9
 
 
 def test_few_channels_rebuild_less(rng):
@@ -100,7 +114,7 @@ def test_the_command_on_a_linear_layer_and_on_sound(tmp_path, rng):
     weight[4] = np.eye(192)[100]
     mole.save(mole.FirstLayer.linear(weight, None, input_shape=(3, 8, 8)), tmp_path / "linear.safetensors")
     facts = right("review", "images.npz", "--layer", "linear.safetensors", cwd=tmp_path)
-    assert facts["copies pixels"] is True
+    assert (facts["copies pixels"], facts["best map correlation"]) == (True, None)
     with Image.open(tmp_path / "review.png") as picture:
         assert picture.width == 2 * (96 + 2 * FRAME)  # images and rebuilt ones
     np.savez(tmp_path / "sound.npz", x=rng.normal(size=(20, 1, 30)).astype(np.float32))

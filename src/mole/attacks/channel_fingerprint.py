@@ -6,7 +6,7 @@ its own layer.
 
 import numpy as np
 
-from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
+from mole.attacks.tools.attack import AGAINST_THE_DEVELOPER, Attack, Attacker, Finding, Measure
 from mole.attacks.tools.channel_order import find_order
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.views import DeveloperView
@@ -49,7 +49,8 @@ ATTACK = Attack(
         "No key helps. Deliver only to developers whom a contract binds, or agree on a first layer with "
         "fewer features than pixels."
     ),
-    helps={
+    helps=AGAINST_THE_DEVELOPER
+    | {
         Measure.KAPPA_ONE: "Use kappa = 1: a core that is used several times can be solved for even where "
         "features do not hold the images."
     },

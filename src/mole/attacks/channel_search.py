@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.analysis.security import log10_channel_order_guess
-from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
+from mole.attacks.tools.attack import AGAINST_THE_DEVELOPER, Attack, Attacker, Finding, Measure
 from mole.attacks.tools.channel_order import Spaces, find_spaces, projector_blocks
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.views import DeveloperView, NotApplicableError
@@ -107,7 +107,8 @@ ATTACK = Attack(
     run=run,
     source="the paper's brute force on the channel order: a chance of 1 / beta! per guess",
     advice="Nothing is won by making the order harder to guess: it can be read off the augmented layer.",
-    helps={
+    helps=AGAINST_THE_DEVELOPER
+    | {
         Measure.MANY_CHANNELS: "Still, agree on a first layer of at least 16 channels: with fewer, "
         "guessing alone is enough."
     },

@@ -39,7 +39,7 @@ def run(view: DeliveryView, rng: np.random.Generator) -> Finding:
         maps=maps,
         facts={
             "maps of an image": maps.shape[1],
-            "map shown": best,
+            "map shown": best + 1,  # counted as in the words
             "correlation of its neighbouring pixels": round(float(smoothness[best]), 3),
         },
     )

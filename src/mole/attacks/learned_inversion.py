@@ -7,7 +7,7 @@ public images that went through the developer's own layer, fills in the blanks. 
 
 import numpy as np
 
-from mole.attacks.tools.attack import Attack, Attacker, Finding
+from mole.attacks.tools.attack import AGAINST_THE_DEVELOPER, Attack, Attacker, Finding
 from mole.attacks.tools.channel_order import find_order
 from mole.attacks.tools.deconvolution import Deconvolution
 from mole.attacks.tools.trained_decoder import HELD_OUT, Decoder, Examples
@@ -70,4 +70,5 @@ ATTACK = Attack(
         "Judge a lossy first layer by what is rebuilt here, not by its count of features: what images have "
         "in common need not be sent to be known."
     ),
+    helps=AGAINST_THE_DEVELOPER,
 )

@@ -15,7 +15,7 @@ from mole.analysis.security import (
     published_equations,
     published_unknowns,
 )
-from mole.attacks.tools.attack import Attack, Attacker, Finding, Measure
+from mole.attacks.tools.attack import AGAINST_THE_DEVELOPER, Attack, Attacker, Finding, Measure
 from mole.attacks.tools.channel_order import FoundOrder, find_order
 from mole.attacks.tools.deconvolution import CoreEquations
 from mole.attacks.tools.views import DeveloperView, NotApplicableError
@@ -111,7 +111,8 @@ ATTACK = Attack(
     advice=(
         "Use a key for one developer only: whoever solves it once unmorphs everything else made with it."
     ),
-    helps={
+    helps=AGAINST_THE_DEVELOPER
+    | {
         Measure.KAPPA_ONE: "Use kappa = 1: with more, the core can be solved for even where features do "
         "not hold the images."
     },

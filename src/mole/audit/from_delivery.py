@@ -9,7 +9,7 @@ import numpy as np
 
 from mole.attacks.tools.views import Labels
 from mole.audit.crop import Crop, split_crops
-from mole.audit.scoring import Truth, correlations
+from mole.audit.scoring import Truth
 from mole.audit.subject import SCORED, Subject, pairs_wanted
 from mole.errors import DeliveryError, MoleError
 from mole.exchange.delivery import AUGMENTED, Delivery
@@ -23,6 +23,7 @@ from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.filling import filled, filled_layer
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.layouts import TILED, Layout, TilesLayout
+from mole.scheme.likeness import correlations
 from mole.scheme.shapes import Array, Shape, block_size, element_count, shape_text, unroll
 from mole.sources.preparation import Preparation
 from mole.sources.source import Source

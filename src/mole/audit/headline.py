@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from mole.attacks.tools.attack import Attacker, Somebody
 from mole.audit.report import Level, Verdict
+from mole.audit.verdicts import PICKS_OUT
 
 SEALED = (
     "This delivery is sealed: strangers were not given these files in the clear. The attacks of strangers "
@@ -31,35 +32,54 @@ def headline(verdicts: Sequence[Verdict], what: str = "delivery", *, sealed: boo
     """
     levels = {verdict.attacker: verdict.level for verdict in verdicts}
     like = f"Treat this {what} like the images"
-    receiver, strangers = levels.get(Attacker.DEVELOPER, Level.UNKNOWN), _strangers(levels, sealed)
+    receiver = levels.get(Attacker.DEVELOPER, Level.UNKNOWN)
+    folder = "the folder" if what == "delivery" else "such a delivery"
+    anybody = f"anybody who gets hold of {folder}" if _anybody_learns(levels, sealed) else ""
+    learns = f", and {anybody} learns something of them" if anybody else ""
+    done = {verdict.attacker: _done(verdict) for verdict in verdicts if verdict.level == Level.BROKEN}
     if receiver == Level.BROKEN:
-        return f"{like}: its receiver can get them back{strangers}."
+        strangers = _strangers(done, sealed) or learns
+        return f"{like}: its receiver can {done[Attacker.DEVELOPER]}{strangers}."
     if levels.get(Attacker.INJECTOR) == Level.BROKEN:
-        return f"{like}: a receiver who knows some of them can get the others back{strangers}."
+        return f"{like}: a receiver who knows some of them can get the others back{learns}."
     if receiver == Level.UNKNOWN:
         return f"{like} until more is known: what its receiver can do was not tested."
     tested = {verdict.attacker for verdict in verdicts if verdict.fully_tested}
     if Attacker.DEVELOPER not in tested:
-        return (
-            f"{like} until more is known: its receiver learns something of them, and what else it can do "
-            "was not tested in full."
-        )
+        more = "its receiver learns something of them, and what else it can do"
+        untold = more if receiver == Level.LEAKS else "what its receiver can do"
+        return f"{like} until more is known: {untold} was not tested in full."
     untested = [one.label for one in Attacker if one not in tested]
     open_ = f" Not tested in full: {', '.join(untested)}." if untested else ""
     if receiver == Level.LEAKS:
+        who = f"its receiver learns it, and so does {anybody}" if anybody else "its receiver learns it"
         return (
-            f"This {what} gives something of the images away: its receiver learns it.{open_} No attack we "
-            "tried got the images themselves, which is no promise."
+            f"This {what} gives something of the images away: {who}.{open_} No attack we tried got the "
+            "images themselves, which is no promise."
         )
     return f"No attack we tried got at the images, which is no promise: others may try more.{open_}"
 
 
-def _strangers(levels: Mapping[Somebody, Level], sealed: bool) -> str:
+def _anybody_learns(levels: Mapping[Somebody, Level], sealed: bool) -> bool:
+    """Whether the files alone give something away, and lie open."""
+    return not sealed and any(levels.get(one) == Level.LEAKS for one in (Attacker.OUTSIDER, Attacker.THIEF))
+
+
+def _done(verdict: Verdict) -> str:
+    """What an attacker does who has broken something: rough copies are not the images."""
+    return "pick most of them out" if PICKS_OUT in verdict.sentence else "get them back"
+
+
+def _strangers(done: Mapping[Somebody, str], sealed: bool) -> str:
     """Which strangers can do so, too, or could if they had it in the clear."""
     can, gets = ("could", "got") if sealed else ("can", "gets")
     clear = " in the clear" if sealed else ""
-    if levels.get(Attacker.OUTSIDER) == Level.BROKEN:
-        return f", and so {can} a stranger who {gets} only the morphed files{clear}"
-    if levels.get(Attacker.THIEF) == Level.BROKEN:
-        return f", and so {can} a stranger who {gets} the whole of it{clear}"
+    for attacker, what in (
+        (Attacker.OUTSIDER, "only the morphed files"),
+        (Attacker.THIEF, "the whole of it"),
+    ):
+        if attacker in done:
+            who = f"a stranger who {gets} {what}{clear}"
+            is_same = done[attacker] == done[Attacker.DEVELOPER]
+            return f", and so {can} {who}" if is_same else f", and {who} {can} {done[attacker]}"
     return ""

@@ -102,6 +102,7 @@ class Verdict:
         advice: what to do about it.
         fully_tested: whether no attack was left out that might have found more. What is broken needs no
             further attack, and what is unknown was never tested in full.
+        untried: the part of the sentence that says what could not be tried, which no page cuts off.
     """
 
     attacker: Somebody
@@ -109,6 +110,7 @@ class Verdict:
     sentence: str
     advice: str
     fully_tested: bool = True
+    untried: str = ""
 
     def __post_init__(self) -> None:
         if self.level in (Level.UNKNOWN, Level.BROKEN):
@@ -119,6 +121,20 @@ class Verdict:
         """What a page calls it: 'Leaks', or 'Leaks, not tested in full'."""
         is_said = self.fully_tested or self.level == Level.UNKNOWN
         return self.level.label if is_said else f"{self.level.label}, not tested in full"
+
+    @property
+    def tone(self) -> Tone:
+        """That of its level; what some attacks did not find is no comfort while others were not tried."""
+        return Level.UNKNOWN.tone if self._is_half_known else self.level.tone
+
+    @property
+    def alarm(self) -> int:
+        """How early a reader should hear of it."""
+        return (Level.UNKNOWN if self._is_half_known else self.level).alarm
+
+    @property
+    def _is_half_known(self) -> bool:
+        return self.level == Level.NOTHING_FOUND and not self.fully_tested
 
     @property
     def who(self) -> str:
@@ -244,7 +260,7 @@ class Report:
         return tuple(
             sorted(
                 self.verdicts,
-                key=lambda verdict: (verdict.attacker != Attacker.DEVELOPER, -verdict.level.alarm),
+                key=lambda verdict: (verdict.attacker != Attacker.DEVELOPER, -verdict.alarm),
             )
         )
 

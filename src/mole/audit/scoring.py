@@ -11,11 +11,11 @@ from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
 from mole.attacks.tools.attack import Finding, UpTo
 from mole.scheme.filling import without_filling
+from mole.scheme.likeness import best_map, correlations
 from mole.scheme.normalisation import Normalisation
-from mole.scheme.shapes import Array, Shape, element_count, unroll
+from mole.scheme.shapes import Array, Shape, unroll
 
 MAX_PSNR = 150.0  # what is reported of images without any difference
-SMALLEST_PICTURE = 16  # positions: fewer resemble anything
 SAME_IMAGE, NEARLY = 0.9996, 0.1  # correlation of one image with itself, rounded; its error over its length
 MIN_SIDE = 7  # of the windows in which SSIM compares
 
@@ -121,19 +121,6 @@ def aligned(finding: Finding, truth: Truth) -> Array:
     return images
 
 
-def correlations(some: Array, others: Array) -> Array:
-    """Correlation of every row of one array with every row of another: (a, n) and (b, n) to (a, b)."""
-
-    def standardised(rows: Array) -> Array:
-        centred = rows - rows.mean(axis=1, keepdims=True)
-        lengths = np.linalg.norm(centred, axis=1, keepdims=True)
-        scaled: Array = centred / np.maximum(lengths, 1e-12)
-        return scaled
-
-    found: Array = standardised(some.astype(np.float64)) @ standardised(others.astype(np.float64)).T
-    return found
-
-
 def _fitted(values: Array, wanted: Array) -> Array:
     """The affine map of the last axis, one for all samples, that comes nearest to what is wanted."""
     flat = values.reshape(-1, values.shape[-1])
@@ -185,24 +172,7 @@ def _best_map(finding: Finding, truth: Truth) -> float | None:
     maps = finding.maps
     if maps is None:
         return None
-    plain = truth.cut(truth.plain[: len(maps)])
-    if maps.ndim != plain.ndim or maps.ndim < 3 or element_count(maps.shape[2:]) < SMALLEST_PICTURE:
-        return None
-    grey = plain.mean(axis=1)
-    shown = _resampled(grey, maps.shape[2:])
-    best = [
-        np.abs(correlations(unroll(many), unroll(image[np.newaxis]))).max()
-        for many, image in zip(maps, shown, strict=True)
-    ]
-    return float(np.mean(best))
-
-
-def _resampled(images: Array, grid: tuple[int, ...]) -> Array:
-    """Images, (n, *grid), at another size, by picking the nearest pixels."""
-    for axis, side in enumerate(grid, start=1):
-        positions = (np.arange(side) + 0.5) * images.shape[axis] // side
-        images = images.take(positions.astype(int), axis=axis)
-    return images
+    return best_map(maps, truth.cut(truth.plain[: len(maps)]))
 
 
 def _components(finding: Finding, truth: Truth) -> tuple[float, ...] | None:

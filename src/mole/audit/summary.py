@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 
 from mole.audit.page import running_title, templates
 from mole.audit.particulars import Particulars
-from mole.audit.report import Level, Report
+from mole.audit.report import Level, Report, Verdict
 from mole.errors import ParameterError
 from mole.foreign_text import listed, shown
 
-LONGEST_SENTENCE, LONGEST_HEADLINE = 180, 180
+LONGEST_SENTENCE, LONGEST_HEADLINE, LONGEST_UNTRIED, SHORTEST_FINDING = 180, 180, 140, 60
 FEW_NAMES, LONGEST_NAME, LONGEST_PERSON = 3, 20, 50
 CUT = "… (all of it: audit.html)"
 
@@ -31,7 +31,7 @@ def render_summary(report: Report) -> str:
         report=report,
         leaves=leaving(report.delivery, is_protected=bool(report.certificates)),
         receives=receiving(report),
-        verdicts=[(verdict, shortened(verdict.sentence)) for verdict in report.in_order],
+        verdicts=[(verdict, in_brief(verdict)) for verdict in report.in_order],
         headline=shortened(report.headline, LONGEST_HEADLINE),
         running=running_title(report),
         by=shown(report.by, LONGEST_PERSON),
@@ -85,6 +85,15 @@ def receiving(report: Report) -> dict[str, str]:
         "Sealed": "" if found is None else found.sealing,
         "Signature": "" if found is None else shown(found.signature, 64),
     }
+
+
+def in_brief(verdict: Verdict) -> str:
+    """A verdict's sentence that leaves room for the others, with all that it says of what was not tried."""
+    sentence, untried = verdict.sentence, shortened(verdict.untried, LONGEST_UNTRIED)
+    if len(sentence) <= LONGEST_SENTENCE or not untried:
+        return shortened(sentence)
+    found = sentence.removesuffix(verdict.untried).rstrip("; ")
+    return f"{shortened(found, max(LONGEST_SENTENCE - len(untried), SHORTEST_FINDING))}; {untried}"
 
 
 def shortened(text: str, longest: int = LONGEST_SENTENCE) -> str:

@@ -18,10 +18,11 @@ from mole.audit.wording import duration, matches
 from mole.scheme.shapes import block_size
 
 REBUILT_CORRELATION, REBUILT_SHARE, PICKED_OUT = 0.8, 0.5, 0.9
+GOOD_COPY = 30.0  # dB: what is rebuilt less well is not called recovered
 SEEN_MAP, SEEN_COMPONENT, SEEN_NEIGHBOURS = 0.6, 0.5, 0.5
 SEEN_LINKS, SEEN_MEMBERSHIP = 0.5, 0.75
 LUCKY = 8  # matches: luck gives one, and as many as this once in 100,000 attacks
-AT_LEAST, NOT_TESTED = "can do at least the same: ", "was not tested: "
+AT_LEAST, NOT_TESTED, PICKS_OUT = "can do at least the same: ", "was not tested: ", "picks out "
 NO_PUBLIC = "give public images of the same kind to try them"
 
 
@@ -67,34 +68,42 @@ class Tried:
 
     >>> str(Tried(images=30_000, side=256, labels=True, public=4_096))
     '30,000 images with labels against a core of side q = 256, and 4,096 public images'
+    >>> print(Tried(images=300, side=64, labels=False, public=525, aside=75))
+    300 images without labels against a core of side q = 64, and 525 public images (75 more set aside as \
+images that were not delivered)
 
     Attributes:
         images: morphed ones.
         side: of the core: the paper's q.
         labels: whether the classes of delivered and of public images were known.
         public: public images; 0 where none were given.
+        aside: further public images, kept to ask whether they were delivered.
     """
 
     images: int
     side: int
     labels: bool
     public: int
+    aside: int = 0
 
     @classmethod
     def of(cls, subject: Subject) -> "Tried":
         """What a subject gives."""
+        members = None if subject.truth is None else subject.truth.members
         return cls(
             images=len(subject.morphed),
             side=block_size(subject.input_shape, subject.kappa),
             labels=subject.labels is not None and subject.public_labels is not None,
             public=0 if subject.public is None else len(subject.public),
+            aside=0 if members is None else int((~members).sum()),
         )
 
     def __str__(self) -> str:
         labels = "with" if self.labels else "without"
         public = f"{self.public:,} public images" if self.public else "no public images"
+        aside = f" ({self.aside:,} more set aside as images that were not delivered)" if self.aside else ""
         images = f"{self.images:,} images {labels} labels"
-        return f"{images} against a core of side q = {self.side:,}, and {public}"
+        return f"{images} against a core of side q = {self.side:,}, and {public}{aside}"
 
 
 def verdicts_of(
@@ -122,20 +131,26 @@ def verdicts_of(
 
 def _at_least(own: Verdict, weaker: Verdict) -> Verdict:
     """The verdict on an attacker whose own attacks came less far; what was not tested stays said."""
-    more = ""
+    more, untried = "", weaker.untried
     if not own.fully_tested and weaker.level != Level.BROKEN:
         untested = own.sentence.startswith(NOT_TESTED)
-        more = f"; what more it can do {own.sentence}" if untested else f"; beyond that, {own.sentence}"
+        more = f"what more it can do {own.sentence}" if untested else f"beyond that, {own.sentence}"
+        untried = more if untested else own.untried
     return Verdict(
-        own.attacker, weaker.level, f"{AT_LEAST}{weaker.sentence}{more}", weaker.advice,
-        fully_tested=own.fully_tested and weaker.fully_tested,
+        own.attacker, weaker.level, _joined(f"{AT_LEAST}{weaker.sentence}", more), weaker.advice,
+        fully_tested=own.fully_tested and weaker.fully_tested, untried=untried,
     )  # fmt: skip
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(filter(None, parts))
 
 
 def _verdict(
     attacker: Attacker, attacks: Sequence[AttackReport], given: Tried, taken: AbstractSet[Measure]
 ) -> Verdict:
-    tried = [one for one in attacks if one.status.level != Level.UNKNOWN and _score(one) != Score()]
+    done = [one for one in attacks if one.status.level != Level.UNKNOWN]
+    tried = [one for one in done if _score(one) != Score()]  # others claimed nothing to be measured
     untried = [one for one in attacks if one.status in (Status.NOT_TRIED, Status.GAVE_UP)]
     missing = _missing(untried, given)
     if not tried:
@@ -144,16 +159,18 @@ def _verdict(
     level = _level(best)
     if level == Level.NOTHING_FOUND:  # what came furthest beyond luck, of those with most images to mix up
         best = max(tried, key=_beyond_luck)
-        level = Level.UNKNOWN if untried else level
         advice = advice_without_findings(taken, untried=bool(untried), public=given.public > 0)
-        return Verdict(attacker, level, f"{_got_nowhere(best, tried, given)}{missing}", advice)
+        sentence = _joined(_got_nowhere(best, done, given), missing)
+        return Verdict(attacker, level, sentence, advice, fully_tested=not untried, untried=missing)
     if level == Level.BROKEN or (_score(best).reidentified or 0.0) >= REBUILT_SHARE:
         more = "" if level == Level.BROKEN else missing
         advice = advice_on([best.attack], taken)
-        return Verdict(attacker, level, f"{_sentence(best)}{more}", advice, fully_tested=not untried)
+        sentence = _joined(_sentence(best), more)
+        return Verdict(attacker, level, sentence, advice, fully_tested=not untried, untried=more)
     leaking = sorted((one for one in tried if _level(one) == level), key=success, reverse=True)
     advice = advice_on([one.attack for one in leaking], taken)
-    return Verdict(attacker, level, f"{_leaks(leaking)}{missing}", advice, fully_tested=not untried)
+    sentence = _joined(_leaks(leaking), missing)
+    return Verdict(attacker, level, sentence, advice, fully_tested=not untried, untried=missing)
 
 
 def _beyond_luck(attack: AttackReport) -> tuple[int, int]:
@@ -169,7 +186,7 @@ def _missing(untried: Sequence[AttackReport], given: Tried) -> str:
         return ""
     words = untried[0].words.rstrip(".")
     how = "" if given.public else f"; {NO_PUBLIC}"
-    return f"; {_attacks(untried)} could not be tried ({words}){how}"
+    return f"{_attacks(untried)} could not be tried ({words}){how}"
 
 
 def _score(attack: AttackReport) -> Score:
@@ -204,13 +221,15 @@ def success(attack: AttackReport) -> tuple[int, float, float]:
 
 
 def _sentence(best: AttackReport) -> str:
-    """What an attacker can do whose best attack rebuilt images."""
-    matched, seconds = _score(best).reidentified or 0.0, f"in {duration(best.seconds or 0)}"
-    if best.status == Status.SUCCEEDED:
-        whole = "every image" if matched == 1 else f"{100 * matched:.0f} of 100 images"
-        return f"recovers {whole}, {seconds} ({best.attack.title})"
-    told = f"{100 * matched:.0f} of 100 images can be told apart"
-    return f"rebuilds rough images, {seconds}: {told} ({best.attack.title})"
+    """What an attacker can do whose best attack rebuilt images: as many as were compared, no more."""
+    score, how = _score(best), f"in {duration(best.seconds or 0)} ({best.attack.title})"
+    among = score.among or 0
+    count, fidelity = round((score.reidentified or 0.0) * among), score.psnr or 0.0
+    counted = f"{count:,} of {among:,}"
+    if best.status == Status.SUCCEEDED and fidelity >= GOOD_COPY:
+        whole = f"every image, {counted}" if count == among else f"{counted} images"
+        return f"recovers {whole}, {how}"
+    return f"{PICKS_OUT}{counted} images, from rough copies ({fidelity:.0f} dB), {how}"
 
 
 def _got_nowhere(best: AttackReport, tried: Sequence[AttackReport], given: Tried) -> str:

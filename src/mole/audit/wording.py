@@ -41,11 +41,12 @@ def duration(seconds: float) -> str:
     """A time as people say it.
 
     >>> duration(0.0213), duration(1), duration(12.3), duration(131), duration(7260)
-    ('0.02 seconds', '1 second', '12 seconds', '2 minutes 11 seconds', '2 hours 1 minute')
+    ('less than a second', '1 second', '12 seconds', '2 minutes 11 seconds', '2 hours 1 minute')
     """
+    if seconds < 0.95:
+        return "less than a second"
     if seconds < 9.95:
-        shown = f"{seconds:.1f}" if seconds >= 1 else f"{seconds:.2f}"
-        return _many(shown.rstrip("0").rstrip(".") or "0", "second")
+        return _many(f"{seconds:.1f}".removesuffix(".0"), "second")
     units = ((3600, "hour"), (60, "minute"), (1, "second"))
     left, words = round(seconds), []
     for size, unit in units:
@@ -178,4 +179,4 @@ def in_short(attack: AttackReport) -> str:
     figures = [figure for figure in measured(attack) if figure.name != "Time"]
     after = "" if attack.seconds is None else f" after {duration(attack.seconds)}"
     told = "; ".join(f"{figure.name[:1].lower()}{figure.name[1:]} {figure.value}" for figure in figures[:2])
-    return f"{attack.status.capitalize()}{after}{f': {told}' if told else ''}."
+    return f"{attack.status.label}{after}{f': {told}' if told else ''}."

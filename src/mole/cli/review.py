@@ -24,7 +24,7 @@ from mole.cli.options import (
 from mole.cli.terminal import progress_bar, say, show, warn, warn_of
 from mole.exchange.signatures import load_signed_layer
 from mole.provider.picture_sheet import save_sheet
-from mole.provider.review import contact_sheet, review_layer
+from mole.provider.review import Review, contact_sheet, review_layer
 from mole.scheme.layer_sizes import augmented_bytes, too_large
 from mole.scheme.shapes import shape_text
 from mole.sources.inspection import inspect
@@ -83,11 +83,16 @@ def review(
             "augmented layer bytes": augmented_bytes(first),
             "copies pixels": bool(found.copies.words),
             "rebuilt correlation": round(found.correlation, 4),
-            "best map correlation": None
-            if found.looks_like_image is None
-            else round(found.looks_like_image, 4),
+            "best map correlation": _best_map(found, as_json=as_json),
             "numbers in a patch": found.patch,
             "of these, pinned down": found.rank,
         },
         as_json=as_json,
     )
+
+
+def _best_map(found: Review, *, as_json: bool) -> float | str | None:
+    """The figure; people are told why there is none, and machines get null."""
+    if found.looks_like_image is not None:
+        return round(found.looks_like_image, 4)
+    return None if as_json else "not measured: features of this layer are not pictures"

@@ -14,6 +14,7 @@ from mole.provider.copying import Copies, copies_of
 from mole.provider.picture_sheet import draw_sheet
 from mole.scheme.convolution import features_of
 from mole.scheme.first_layer import FirstLayer
+from mole.scheme.likeness import best_map
 from mole.scheme.shapes import Array
 
 RANK_TOLERANCE = 1e-4
@@ -27,8 +28,8 @@ class Review:
         features: the layer's features, (n, channels, *grid).
         rebuilt: the images as anybody can rebuild them from the features, (n, *input_shape).
         correlation: how well they match the images, 1 being perfect.
-        looks_like_image: the best correlation of a single feature map with the grey image; None where
-            features have another size.
+        looks_like_image: the best correlation of a single feature map with the grey image, at the map's
+            size; None where features are not pictures.
         copies: output channels that copy pixels, alone or two together.
         rank: how many numbers of each patch the features pin down, out of `patch`.
         patch: how many numbers a patch has.
@@ -79,7 +80,7 @@ def review_layer(layer: FirstLayer, plain: Array) -> Review:
         features=features,
         rebuilt=rebuilt,
         correlation=_correlation(rebuilt, plain),
-        looks_like_image=_best_map(features, plain),
+        looks_like_image=best_map(features, plain),
         copies=copies_of(layer),
         rank=int((singular > RANK_TOLERANCE * singular[0]).sum()),
         patch=kernels.shape[1],
@@ -121,20 +122,6 @@ def _fold(patches: Array, layer: FirstLayer) -> Array:
     )
     folded: Array = (total / np.maximum(counts, 1))[(slice(None), slice(None), *inner)]
     return folded
-
-
-def _best_map(features: Array, plain: Array) -> float | None:
-    if features.shape[2:] != plain.shape[2:] or features.ndim < 3:
-        return None
-    grey = plain.mean(axis=1)
-    return float(
-        np.mean(
-            [
-                max(abs(_correlation(channel, image)) for channel in sample)
-                for sample, image in zip(features, grey, strict=True)
-            ]
-        )
-    )
 
 
 def _correlation(one: Array, other: Array) -> float:

@@ -144,7 +144,14 @@ class Measure(StrEnum):
     NO_LABELS = "no labels"
     SEALED = "sealed for its receiver"
     ROWS = "blocks of rows"
+    PROTECTED = "a protected delivery"  # which is attacked by others than these
     TILES = "tiles"  # against nothing: they say what can be advised instead
+
+
+AGAINST_THE_DEVELOPER = {
+    Measure.PROTECTED: "To keep images from the developer itself, make a protected delivery, which holds "
+    "noisy features instead of them (docs/protection.md)."
+}
 
 
 @dataclass(frozen=True)
