@@ -58,8 +58,8 @@ def test_the_speeds_are_the_benchmarks():
         f"built in {augment['seconds']['augment']['median_s']:.2f} s, "
         f"{augment['times_faster_than_paper_dense_product']:.0f} times faster",
         f"a peak of {augment['memory']['peak_over_result']:.1f} times the result's memory",
-        f"runs at {100 * morph[1]['share_of_bare_product']:.0f} % of the bare matrix product's speed at kappa = 1 "
-        f"and at {100 * morph[48]['share_of_bare_product']:.0f} % at kappa = 48",
+        f"at {100 * morph[1]['share_of_bare_product']:.0f} % of the bare matrix product's speed "
+        f"at kappa = 1 and at {100 * morph[48]['share_of_bare_product']:.0f} % at kappa = 48",
         f"{morph[1]['images_per_s']:,} CIFAR images a second at kappa = 1, "
         f"{morph[12]['images_per_s']:,} at kappa = 12",
     ):
