@@ -23,7 +23,7 @@ def mole_penalty(read: Row) -> str:
     plain = read["rows"][0]["accuracy"]["mean"]
     return (
         "; ".join(
-            f"{100 * (row['accuracy']['mean'] - plain):+.1f} points in "
+            f"accuracy {100 * (row['accuracy']['mean'] - plain):+.1f} points in "
             + ("blocks of rows" if row["tile"] is None else f"tiles of {row['tile']}")
             for row in rows_of(read, "MoLe")
         )

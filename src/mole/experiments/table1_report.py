@@ -175,8 +175,10 @@ def _all_points(axes: Axes, rows: Sequence[Result], *, is_accuracy: bool) -> Non
             value = row["accuracy"]["mean"] if is_accuracy else _picked(row)
             if value is not None:
                 groups.setdefault(look, []).append((row.get("bits") or NO_LIMIT, 100 * value))
-    for (label, colour, marker), points in groups.items():
-        bits, values = zip(*sorted(points), strict=True)
+    for place, ((label, colour, marker), points) in enumerate(groups.items()):
+        beside = 1.3 ** (place - 2)  # methods without a limit stand beside one another
+        moved = [(bits * beside if bits == NO_LIMIT else bits, value) for bits, value in points]
+        bits, values = zip(*sorted(moved), strict=True)
         axes.plot(bits, values, color=colour, marker=marker, label=label, markersize=6, linewidth=1.3)
     axes.axvline(NO_LIMIT, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
 
