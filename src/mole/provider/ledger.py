@@ -72,6 +72,21 @@ class Ledger:
         folder = state_folder()
         return beside if folder is None else [folder / "ledgers" / (self.fingerprint + SUFFIX), *beside]
 
+    def beside(self, suffix: str, why: str) -> tuple[Path, ...]:
+        """Files of another kind in the same places.
+
+        Args:
+            suffix: how their names end.
+            why: what they are needed for, to say where there is no place for them.
+
+        Raises:
+            DeliveryError: if there is none.
+        """
+        paths = tuple(path.with_suffix(suffix) for path in self.paths())
+        if not paths:
+            raise DeliveryError(f"{why}, and there is no folder for that: set {STATE} to one")
+        return paths
+
     def entries(self) -> list[Entry]:
         """Every delivery under this key, each once, oldest first."""
         found = [entry for path in self.paths() for entry in _read(path)]

@@ -10,8 +10,7 @@ from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mole.errors import DeliveryError
-from mole.provider.ledger import STATE, Ledger
+from mole.provider.ledger import Ledger
 from mole.provider.spending import opened
 
 SUFFIX = ".requests"
@@ -61,12 +60,7 @@ class RequestLog:
         Raises:
             DeliveryError: if there is no place for it.
         """
-        paths = tuple(path.with_suffix(SUFFIX) for path in ledger.paths())
-        if not paths:
-            raise DeliveryError(
-                f"requests are written down, and there is no folder for that: set {STATE} to one"
-            )
-        return cls(paths)
+        return cls(ledger.beside(SUFFIX, "requests are written down"))
 
     def begin(self, requests: Sequence[LoggedRequest]) -> None:
         """Write down requests that are about to leave."""

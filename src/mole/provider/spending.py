@@ -55,12 +55,7 @@ class Spending:
         Raises:
             DeliveryError: if there is no place for it.
         """
-        paths = tuple(path.with_suffix(SUFFIX) for path in ledger.paths())
-        if not paths:
-            raise DeliveryError(
-                f"a protected delivery is counted, and there is no folder for that: set {STATE} to one"
-            )
-        return cls(paths)
+        return cls(ledger.beside(SUFFIX, "a protected delivery is counted"))
 
     @classmethod
     def kept(cls, ledger: Ledger) -> "Spending":
