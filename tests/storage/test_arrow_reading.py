@@ -209,17 +209,42 @@ def test_a_field_that_stands_there_twice():
         packings(with_footer(b"\x49" + no_groups + b"\x09\x08" + no_groups + b"\0"))
 
 
-def test_a_footer_that_arrow_understands_otherwise():
-    """Numbers of another width, which Arrow passes over, and of fields, which it takes for smaller ones."""
-    sink = io.BytesIO()
-    pq.write_table(pa.table({"n": [1, 1]}), sink)
-    (column,) = chunks(sink)[0]
-    content = sink.getvalue()
-    place = content.rindex(b"\x26\x08\x1c")  # the dictionary at 4, as 64 bits; then statistics
-    assert column.start == 4
-    with pytest.raises(FooterError, match="damaged"):
-        chunks(io.BytesIO(content[:place] + b"\x25" + content[place + 1 :]))
-    with pytest.raises(FooterError, match="twice"):
+def varint(number):
+    parts = [number >> shift & 127 for shift in range(0, max(1, number.bit_length()), 7)]
+    return bytes(part | 128 for part in parts[:-1]) + bytes(parts[-1:])
+
+
+def footer_of(content):
+    length = int.from_bytes(content[-8:-4], "little")
+    return content[4 : -8 - length], content[-8 - length : -8]
+
+
+def test_a_footer_that_can_be_understood_in_two_ways():
+    """Where the pages begin is a number of 70 bits, of which Arrow takes 64: another page than ours."""
+    options = {"compression": "none", "write_statistics": False}
+    small, large = io.BytesIO(), io.BytesIO()
+    pq.write_table(pa.table({"n": [7, 7]}), small, **options)
+    pq.write_table(pa.table({"n": [7] * 9_000}), large, **options)
+    (pages, footer), (many, _) = footer_of(small.getvalue()), footer_of(large.getvalue())
+    first = pq.ParquetFile(small).metadata.row_group(0).column(0)
+    places = (first.total_compressed_size, first.data_page_offset, first.dictionary_page_offset)
+    before = b"".join(
+        code + varint(2 * place) for code, place in zip((b"\x16", b"&", b"&"), places, strict=True)
+    )
+    assert footer.count(before) == 1
+    length, start, wrapped = 2 * len(many), 2 * (4 + len(many)), 1 << 64 | 2 * 4
+    after = b"\x16" + varint(length) + b"&" + varint(start) + b"&" + varint(wrapped)
+    changed = footer.replace(before, after)
+    content = b"PAR1" + many + pages + bytes(len(many)) + with_footer(changed).getvalue()[4:]
+    assert pq.ParquetFile(io.BytesIO(content)).metadata.row_group(0).column(0).dictionary_page_offset == 4
+    with pytest.raises(FooterError, match="too long"):
+        chunks(io.BytesIO(content))
+    with pytest.raises(UNREADABLE):  # by Arrow's own reading of it
+        Parquet(io.BytesIO(content)).read({"n": 1})
+
+
+def test_a_number_of_a_field_that_wraps():
+    with pytest.raises(FooterError, match="too long"):
         chunks(with_footer(b"\x09" + b"\x88\x80\x08" + b"\x0c" + b"\0"))  # a list as field 65,540
 
 

@@ -26,7 +26,8 @@ from mole.foreign_text import shown
 from mole.limits import MAX_CLASSES, most_in_a_shard
 from mole.quantities import size_text
 from mole.scheme.shapes import Shape, element_count, shape_text
-from mole.storage.arrow_reading import UNREADABLE, Parquet, SizeError, check_packing
+from mole.storage.arrow_reading import UNREADABLE, Parquet, SizeError
+from mole.storage.parquet_footer import footer_bytes
 from mole.storage.stores import Store
 from mole.storage.typed_json import FormatError, parse_value
 
@@ -124,8 +125,9 @@ class ShardFile:
         """What the file tells, after it was seen to be a shard, and to hold what is promised."""
         with self.store.open(self.name) as file:
             try:
-                check_packing(file)
+                footer_bytes(file)  # no longer than any of ours
                 opened = Parquet(file, dictionaries=[ROW_ID])
+                opened.check_packing()
                 opened.check_rows()
                 _check_types(opened.schema)
                 if promised is not None:

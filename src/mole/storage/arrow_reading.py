@@ -7,9 +7,11 @@ Everything is validated, down to the last offset, before anything looks at it. A
 one wrong offset in a file, and the process dies the moment a value is asked for.
 """
 
+import io
 import os
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import IO, Any
 
 import pyarrow as pa
@@ -17,7 +19,7 @@ import pyarrow.parquet as pq
 
 from mole.limits import LEAST_ROW_BYTES
 from mole.quantities import size_text
-from mole.storage.parquet_footer import chunks
+from mole.storage.parquet_footer import Chunk, chunks
 from mole.storage.parquet_pages import check_pages
 
 UNREADABLE = (
@@ -75,9 +77,7 @@ class Parquet:
         if any(paths.count(path) > 1 for path in wanted):
             raise SizeError("has two columns of one name")
         indices = [paths.index(path) for path in wanted]
-        self._check_values(
-            {index: most[path] for path, index in zip(wanted, indices, strict=True)}, len(paths)
-        )
+        self._check_values({index: most[path] for path, index in zip(wanted, indices, strict=True)})
         # By their numbers: asked for 'image', pyarrow reads 'image.id', too.
         table = self._file.reader.read_all(column_indices=indices, use_threads=False)
         table = table.select([path.split(".")[0] for path in wanted])
@@ -86,13 +86,26 @@ class Parquet:
             raise SizeError("has fewer rows than it says")
         return table
 
-    def _check_values(self, most: Mapping[int, int], columns: int) -> None:
-        for rows, group in zip(self._groups, chunks(self._bytes), strict=True):
-            if len(group) != columns:
-                raise SizeError("has a footer that contradicts itself")
+    @cached_property
+    def _chunks(self) -> list[list[Chunk]]:
+        """The columns of each row group as Arrow understood them: from the footer as it writes it again.
+
+        Arrow cannot be asked about a column, which may end the process; and to read the file's own footer
+        here would be to trust that Arrow understands every byte of it as we do.
+        """
+        footer = io.BytesIO()
+        self._file.metadata.write_metadata_file(footer)
+        return chunks(footer)
+
+    def check_packing(self) -> None:
+        """Refuse a column that is packed so that a few bytes can unpack to gigabytes."""
+        if not {chunk.packing for group in self._chunks for chunk in group} <= BOUNDED:
+            raise SizeError("is packed in a way that can unpack to anything")
+
+    def _check_values(self, most: Mapping[int, int]) -> None:
+        self.check_packing()
+        for rows, group in zip(self._groups, self._chunks, strict=True):
             for column, values in most.items():
-                if group[column].packing not in BOUNDED:
-                    raise SizeError("is packed in a way that can unpack to anything")
                 check_pages(self._bytes, group[column], rows * values)
 
     def batches(self, name: str) -> Iterator[pa.RecordBatch]:
@@ -101,12 +114,6 @@ class Parquet:
             column = batch.select([name])  # pyarrow takes 'image' for 'image.id', too
             column.validate(full=True)
             yield column
-
-
-def check_packing(file: IO[bytes]) -> None:
-    """Refuse a Parquet file with a column that is packed so that a few bytes can unpack to gigabytes."""
-    if not {chunk.packing for group in chunks(file) for chunk in group} <= BOUNDED:
-        raise SizeError("is packed in a way that can unpack to anything")
 
 
 def stream_batches(source: Any) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:

@@ -17,16 +17,13 @@ TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range
 # The numbers of fields in Parquet's definition.
 ROW_GROUPS, COLUMNS, COLUMN_FACTS = 4, 1, 3
 CODEC, COUNT, STORED_BYTES, FIRST_PAGE, DICTIONARY_PAGE = 4, 5, 7, 9, 11
+WIDTHS = {I16: 16, I32: 32, I64: 64}  # bits
 LARGEST_FIELD = (1 << 15) - 1  # Thrift takes a larger number for another field's
 PACKINGS = ("none", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4 raw")
 
 
 class FooterError(ValueError):
     """Bytes that are no footer."""
-
-
-class Wide(int):
-    """A number that was written with 64 bits; where it expects one, Arrow passes over any other."""
 
 
 class Chunk(NamedTuple):
@@ -48,10 +45,12 @@ class Chunk(NamedTuple):
 def chunks(file: IO[bytes]) -> list[list[Chunk]]:
     """The columns of each row group, in their order: Arrow goes by that, whatever names stand beside them.
 
+    For a footer that Arrow wrote. One that was made to harm can be understood in two ways.
+
     Raises:
         FooterError: if it has no footer that can be understood.
     """
-    footer = Thrift(_footer_bytes(file)).struct()
+    footer = Thrift(footer_bytes(file)).struct()
     return [[_chunk(column) for column in _list(group, COLUMNS)] for group in _list(footer, ROW_GROUPS)]
 
 
@@ -59,15 +58,13 @@ def _chunk(column: Any) -> Chunk:
     facts = column.get(COLUMN_FACTS) if isinstance(column, dict) else None
     if not isinstance(facts, dict):
         raise FooterError("its footer is damaged")
-    codec = facts.get(CODEC)
-    is_known = isinstance(codec, int) and 0 <= codec < len(PACKINGS)
-    values, length, first, dictionary = (
-        facts.get(field, Wide(0)) for field in (COUNT, STORED_BYTES, FIRST_PAGE, DICTIONARY_PAGE)
+    codec, values, length, first, dictionary = (
+        facts.get(field, 0) for field in (CODEC, COUNT, STORED_BYTES, FIRST_PAGE, DICTIONARY_PAGE)
     )
-    if not all(isinstance(number, Wide) for number in (values, length, first, dictionary)):
+    if not all(isinstance(number, int) for number in (codec, values, length, first, dictionary)):
         raise FooterError("its footer is damaged")
     start = dictionary if 0 < dictionary < first else first
-    return Chunk(PACKINGS[codec] if is_known and codec is not None else "unknown", start, length, values)
+    return Chunk(PACKINGS[codec] if 0 <= codec < len(PACKINGS) else "unknown", start, length, values)
 
 
 def _list(struct: Any, field: int) -> list[Any]:
@@ -77,7 +74,12 @@ def _list(struct: Any, field: int) -> list[Any]:
     return value
 
 
-def _footer_bytes(file: IO[bytes]) -> bytes:
+def footer_bytes(file: IO[bytes]) -> bytes:
+    """The footer as it stands in a file.
+
+    Raises:
+        FooterError: if there is none, or one that is longer than any of ours.
+    """
     size = file.seek(0, os.SEEK_END)
     if size < len(MAGIC) + TAIL:
         raise FooterError("it is too short")
@@ -107,7 +109,7 @@ class Thrift:
         number = 0
         while kind_and_step := self._take(1)[0]:
             step, kind = kind_and_step >> 4, kind_and_step & 15
-            number = number + step if step else self._signed()
+            number = number + step if step else self._signed(WIDTHS[I16])
             if number in fields or not 0 < number <= LARGEST_FIELD:
                 raise FooterError("its footer has a field twice")
             fields[number] = kind == TRUE if kind in (TRUE, FALSE) else self._value(kind, depth)
@@ -117,7 +119,7 @@ class Thrift:
         if depth > DEEPEST:
             raise FooterError("its footer is nested too deeply")
         if kind in (I16, I32, I64):
-            return Wide(self._signed()) if kind == I64 else self._signed()
+            return self._signed(WIDTHS[kind])
         if kind == BINARY:
             return self._take(self._unsigned())
         if kind in (LIST, SET):
@@ -144,14 +146,18 @@ class Thrift:
 
     def _unsigned(self) -> int:
         value, shift = 0, 0
-        while shift < 70:
+        while shift < 64:
             byte = self._take(1)[0]
             value |= (byte & 127) << shift
             if byte < 128:
-                return value
+                break
             shift += 7
-        raise FooterError("its footer has a number that is too long")
+        if value >> 64 or shift >= 64:  # Thrift would cut it off, and go on with what is left
+            raise FooterError("its footer has a number that is too long")
+        return value
 
-    def _signed(self) -> int:
+    def _signed(self, bits: int) -> int:
         value = self._unsigned()
+        if value >> bits:
+            raise FooterError("its footer has a number that is too long")
         return value >> 1 ^ -(value & 1)
