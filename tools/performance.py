@@ -262,13 +262,15 @@ def decoding() -> str:
     read = result("decoding")
     rows: Rows = [("files", "ours, images/s", "limit: Pillow on all cores", "share of the limit")]
     for row in read["folders"]:
-        share = f"{100 * row['share_of_decoding']:.0f} %"
+        rounds = sorted(row["shares_of_each_round"])
+        share = f"{100 * row['share_of_decoding']:.0f} % ({100 * rounds[0]:.0f} - {100 * rounds[-1]:.0f})"
         limit = f"{row['decoded_by_pillow_per_s']:,}"
         rows.append((row["images"], f"{row['images_per_s']:,}", limit, share))
     text = (
         f"Folders of image files, {read['pictures']}, tiles of 8, 8 bits: decoded, morphed and written."
         " Limit: Pillow decodes the same files, a thread for each core, and nothing else. Medians of"
-        f" {read['rounds']} rounds in which both take turns."
+        f" {read['rounds']} rounds in which both take turns, the share of each column's own; least and largest"
+        " in brackets."
     )
     return section("What does it cost beside decoding?", "decoding", text, rows)
 
@@ -285,9 +287,8 @@ def sizes() -> str:
         rows.append((row["shape"], f"{row['images']:,}", *cells, wall, memory))
     text = (
         f"As many pixels in all each time, tiles of {read['tile']}, 8 bits. Limit: a flat cost a megapixel."
-        " Processor counts from the first row to the last. Wall is of the whole delivery on a busy machine:"
-        " before its rows, the augmented layer is checked on a few images, however many follow. (Since then"
-        " that check makes one product where it made thousands.)"
+        " Processor counts from the first row to the last. Wall is of the whole delivery: before its rows,"
+        " the augmented layer is checked on a few images, however many follow."
     )
     return section("Does it grow with their size?", "scale_sizes", text, rows)
 

@@ -210,3 +210,28 @@ def test_a_delivery_that_was_replaced_and_is_made_anew_counts_again(give):
     assert give("one").spent == pytest.approx(1.0)
     assert give("one", bits=0.5, replace=True).spent == pytest.approx(1.5)
     assert give("one", replace=True).spent == pytest.approx(2.5)
+
+
+def test_a_budget_holds_for_later_deliveries(tmp_path):
+    spending = Spending((tmp_path / "a.spent", tmp_path / "b.spent"), "one key")
+    assert spending.budget() is None
+    spending.spend("first", {"image": 1.0}, 4.0)
+    assert spending.budget() is None  # nothing was made yet
+    spending.keep_budget(4.0)
+    spending.keep_budget(None)
+    spending.keep_budget(9.0)  # not raised in passing
+    assert spending.budget() == 4.0
+    with pytest.raises(DeliveryError, match="the budget is 4"):
+        spending.spend("second", {"image": 3.5})
+    with pytest.raises(DeliveryError, match="has a budget of 4 bits"):
+        spending.most_after("second", {"image": 1.0}, 9.0)
+    spending.set_budget(9.0)
+    assert spending.spend("second", {"image": 3.5}) == 4.5
+
+
+def test_of_two_files_the_lower_budget_counts_and_another_key_has_its_own(tmp_path):
+    paths = (tmp_path / "a.spent", tmp_path / "b.spent")
+    Spending(paths[:1], "one key").set_budget(100.0)
+    Spending(paths[1:], "one key").set_budget(4.0)
+    assert Spending(paths, "one key").budget() == 4.0
+    assert Spending(paths, "another key").budget() is None

@@ -250,7 +250,7 @@ class Report:
     unsaid: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{verdict.attacker.value}: {verdict.level.value}" for verdict in self.verdicts)
+        found = ", ".join(f"{verdict.attacker.value}: {verdict.label.lower()}" for verdict in self.verdicts)
         tried = f"{len(self.attacks)} attacks, {len(self.warnings)} warnings"
         return f"Report({self.title!r}, {found or 'no verdicts'}, {tried})"
 

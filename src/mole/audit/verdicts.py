@@ -135,7 +135,7 @@ def _at_least(own: Verdict, weaker: Verdict) -> Verdict:
     if not own.fully_tested and weaker.level != Level.BROKEN:
         untested = own.sentence.startswith(NOT_TESTED)
         more = f"what more it can do {own.sentence}" if untested else f"beyond that, {own.sentence}"
-        untried = more if untested else own.untried
+        untried = _joined(weaker.untried, more if untested else own.untried)
     return Verdict(
         own.attacker, weaker.level, _joined(f"{AT_LEAST}{weaker.sentence}", more), weaker.advice,
         fully_tested=own.fully_tested and weaker.fully_tested, untried=untried,
@@ -153,12 +153,12 @@ def _verdict(
     tried = [one for one in done if _score(one) != Score()]  # others claimed nothing to be measured
     untried = [one for one in attacks if one.status in (Status.NOT_TRIED, Status.GAVE_UP)]
     missing = _missing(untried, given)
-    if not tried:
+    if not done:
         return Verdict(attacker, Level.UNKNOWN, f"{NOT_TESTED}{_why(attacks)}", "")
-    best = max(tried, key=success)
+    best = max(tried or done, key=success)
     level = _level(best)
     if level == Level.NOTHING_FOUND:  # what came furthest beyond luck, of those with most images to mix up
-        best = max(tried, key=_beyond_luck)
+        best = max(tried or done, key=_beyond_luck)
         advice = advice_without_findings(taken, untried=bool(untried), public=given.public > 0)
         sentence = _joined(_got_nowhere(best, done, given), missing)
         return Verdict(attacker, level, sentence, advice, fully_tested=not untried, untried=missing)
@@ -167,7 +167,7 @@ def _verdict(
         advice = advice_on([best.attack], taken)
         sentence = _joined(_sentence(best), more)
         return Verdict(attacker, level, sentence, advice, fully_tested=not untried, untried=more)
-    leaking = sorted((one for one in tried if _level(one) == level), key=success, reverse=True)
+    leaking = sorted((one for one in tried or done if _level(one) == level), key=success, reverse=True)
     advice = advice_on([one.attack for one in leaking], taken)
     sentence = _joined(_leaks(leaking), missing)
     return Verdict(attacker, level, sentence, advice, fully_tested=not untried, untried=missing)
@@ -224,12 +224,13 @@ def _sentence(best: AttackReport) -> str:
     """What an attacker can do whose best attack rebuilt images: as many as were compared, no more."""
     score, how = _score(best), f"in {duration(best.seconds or 0)} ({best.attack.title})"
     among = score.among or 0
-    count, fidelity = round((score.reidentified or 0.0) * among), score.psnr or 0.0
+    count, fidelity = round((score.reidentified or 0.0) * among), score.psnr
     counted = f"{count:,} of {among:,}"
-    if best.status == Status.SUCCEEDED and fidelity >= GOOD_COPY:
+    if best.status == Status.SUCCEEDED and (fidelity is None or fidelity >= GOOD_COPY):
         whole = f"every image, {counted}" if count == among else f"{counted} images"
         return f"recovers {whole}, {how}"
-    return f"{PICKS_OUT}{counted} images, from rough copies ({fidelity:.0f} dB), {how}"
+    told = "" if fidelity is None else f" ({fidelity:.0f} dB)"
+    return f"{PICKS_OUT}{counted} images, from rough copies{told}, {how}"
 
 
 def _got_nowhere(best: AttackReport, tried: Sequence[AttackReport], given: Tried) -> str:

@@ -36,6 +36,8 @@ def ledger(
     """List what was delivered under a key, from the ledger beside it and the one in your own folder."""
     found = _ledger(key, passphrase_file, identity)
     if set_budget is not None:
+        if found.key_path is None:
+            raise CallError("--set-budget needs the key's file, beside which the budget is kept: give that")
         if not 0 < set_budget < math.inf:
             raise CallError(f"--set-budget takes a positive number of bits, such as 4, not {set_budget:g}")
         Spending.beside(found).set_budget(set_budget)

@@ -143,5 +143,5 @@ def _draw_set(axes: Axes, rows: Sequence[Row], measure: str) -> None:
     labels = [f"{row['arm']}\n({row['setting']})" if row["setting"] else row["arm"] for row in rows]
     axes.set_xticks(range(len(rows)), labels=labels, rotation=40, ha="right", rotation_mode="anchor")
     axes.set_ylabel("AUC" if measure == "auc" else "test accuracy, %")
-    axes.set_ylim(0.4 if measure == "auc" else 0, None)
+    axes.set_ylim(*((0.4, 1.02) if measure == "auc" else (0, None)))
     axes.grid(axis="y", alpha=0.3)

@@ -12,7 +12,7 @@ from mole.quantities import size_text
 
 ALT = (
     "Two panels over the bits that a method lets through about an image. Above, accuracy: features with "
-    "noise lose it while hundreds of bits still pass; protected deliveries keep most of it at a few bits. "
+    "noise lose it while hundreds of bits still pass; protected deliveries lose it slowly, down to one bit. "
     "Below, the share of images that the best attacker picks out: all of them for features with noise and "
     "for MoLe, a few per cent for protected deliveries at one bit."
 )

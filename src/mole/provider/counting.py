@@ -72,6 +72,10 @@ class Counting:
         """
         self._spending.spend(self.plan.delivery_id, self._images, self._protect.budget)
 
+    def keep_budget(self) -> None:
+        """Hold later deliveries to its budget, too."""
+        self._spending.keep_budget(self._protect.budget)
+
     @cached_property
     def _images(self) -> dict[str, float]:
         """Bits that each image gives away, by its digest."""

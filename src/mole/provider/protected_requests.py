@@ -40,6 +40,7 @@ class ProtectedRequests:
         self.front, self.bits = front, terms.certificates[SPLIT].bits
         self._key, self._spending, self._budget = key, spending, budget
         self._protector = Protector(front, terms)
+        self._is_kept = False
 
     @classmethod
     def of(
@@ -75,6 +76,9 @@ class ProtectedRequests:
             given[digest] = given.get(digest, 0.0) + self.bits
         name = secrets.token_hex(16)
         self._spending.spend(name, given, self._budget)
+        if not self._is_kept:  # once: it may be set anew while requests are made
+            self._spending.keep_budget(self._budget)
+            self._is_kept = True
         return self._protector.rows(plain, SPLIT)
 
     def close(self) -> None:

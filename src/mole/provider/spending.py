@@ -27,7 +27,7 @@ TABLES = """
 CREATE TABLE IF NOT EXISTS spent
     (delivery TEXT, image TEXT, bits REAL, PRIMARY KEY (delivery, image)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS drafts (draft TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS budget (one INTEGER PRIMARY KEY CHECK (one = 1), bits REAL);
+CREATE TABLE IF NOT EXISTS budget (key TEXT PRIMARY KEY, bits REAL) WITHOUT ROWID;
 """
 
 
@@ -44,9 +44,11 @@ class Spending:
 
     Attributes:
         paths: its files: SQLite's, for the owner alone.
+        key: the key's fingerprint; another key may have had the same file beside it.
     """
 
     paths: tuple[Path, ...]
+    key: str = ""
 
     @classmethod
     def beside(cls, ledger: Ledger) -> "Spending":
@@ -55,13 +57,13 @@ class Spending:
         Raises:
             DeliveryError: if there is no place for it.
         """
-        return cls(ledger.beside(SUFFIX, "a protected delivery is counted"))
+        return cls(ledger.beside(SUFFIX, "a protected delivery is counted"), ledger.fingerprint)
 
     @classmethod
     def kept(cls, ledger: Ledger) -> "Spending":
         """That of the key of a ledger, as far as it is there, to look at; nothing is made for it."""
         paths = [path.with_suffix(SUFFIX) for path in ledger.paths()]
-        return cls(tuple(path for path in paths if path.exists()))
+        return cls(tuple(path for path in paths if path.exists()), ledger.fingerprint)
 
     def draft(self, draft: str) -> str | None:
         """The name that a delivery was begun under, if it was."""
@@ -86,12 +88,19 @@ class Spending:
     def budget(self) -> float | None:
         """Bits that any one image may give away under the key, as it was last set; None for no limit."""
         with self._files() as files:
-            return _budget(files)
+            return self._kept(files)
 
     def set_budget(self, bits: float) -> None:
         """Set the budget of the key, higher or lower than it was."""
         with self._files(alone=True) as files:
-            _set_budget(files, bits)
+            self._keep(files, bits)
+
+    def keep_budget(self, bits: float | None) -> None:
+        """Keep a budget that something was made under, unless a lower one is kept already."""
+        with self._files(alone=True) as files:
+            kept = self._kept(files)
+            if bits is not None and (kept is None or bits < kept):
+                self._keep(files, bits)
 
     def most_after(self, delivery: str, images: Mapping[str, float], budget: float | None = None) -> float:
         """The most that any image of a delivery will have given away with it, counted once.
@@ -105,22 +114,20 @@ class Spending:
             DeliveryError: if some would, or if the budget is above the one that is kept.
         """
         with self._files() as files:
-            return _most_after(files, delivery, images, budget)
+            return _most_after(files, delivery, images, self._limit(files, budget))
 
     def spend(self, delivery: str, images: Mapping[str, float], budget: float | None = None) -> float:
         """Count a delivery, once; the most that any of its images has given away with it.
 
         Nobody else counts between a look at what was given away and this: two deliveries that are made at
-        once do not exceed a budget together. A budget that is given is kept.
+        once do not exceed a budget together.
 
         Raises:
             DeliveryError: as `most_after`; nothing is counted then.
         """
         with self._files(alone=True) as files:
-            most = _most_after(files, delivery, images, budget)
+            most = _most_after(files, delivery, images, self._limit(files, budget))
             rows = [(delivery, image, bits) for image, bits in images.items()]
-            if budget is not None:
-                _set_budget(files, budget)
             for found in files:
                 found.executemany("INSERT OR IGNORE INTO spent VALUES (?, ?, ?)", rows)
         return most
@@ -140,6 +147,25 @@ class Spending:
         with self._files() as files:
             for found in files:
                 found.execute("DELETE FROM spent WHERE delivery = ?", (delivery,))
+
+    def _kept(self, files: Iterable[sqlite3.Connection]) -> float | None:
+        """The budget; of two files the lower one counts."""
+        asked = "SELECT bits FROM budget WHERE key = ?"
+        return min((bits for one in files for (bits,) in one.execute(asked, (self.key,))), default=None)
+
+    def _keep(self, files: Iterable[sqlite3.Connection], bits: float) -> None:
+        for found in files:
+            found.execute("INSERT OR REPLACE INTO budget VALUES (?, ?)", (self.key, bits))
+
+    def _limit(self, files: Sequence[sqlite3.Connection], budget: float | None) -> float | None:
+        """What holds: the budget that is given, or else the one that is kept."""
+        kept = self._kept(files)
+        if budget is not None and kept is not None and budget > kept:
+            raise DeliveryError(
+                f"this key has a budget of {kept:.4g} bits for each image, and {budget:.4g} were asked "
+                "for: leave the budget out, or set a higher one in the key's ledger first"
+            )
+        return kept if budget is None else budget
 
     @contextmanager
     def _files(self, *, alone: bool = False) -> Iterator[list[sqlite3.Connection]]:
@@ -170,31 +196,9 @@ def _images_of(files: Iterable[sqlite3.Connection], delivery: str) -> set[str]:
     return images
 
 
-def _budget(files: Iterable[sqlite3.Connection]) -> float | None:
-    found = [bits for one in files for (bits,) in one.execute("SELECT bits FROM budget")]
-    return min(found, default=None)
-
-
-def _set_budget(files: Iterable[sqlite3.Connection], bits: float) -> None:
-    for found in files:
-        found.execute("INSERT OR REPLACE INTO budget VALUES (1, ?)", (bits,))
-
-
-def _limit(files: Sequence[sqlite3.Connection], budget: float | None) -> float | None:
-    """What holds: the budget that is given, or else the one that is kept."""
-    kept = _budget(files)
-    if budget is not None and kept is not None and budget > kept:
-        raise DeliveryError(
-            f"this key has a budget of {kept:.4g} bits for each image, and {budget:.4g} were asked for: "
-            "leave the budget out, or set a higher one in the key's ledger first"
-        )
-    return kept if budget is None else budget
-
-
 def _most_after(
-    files: Sequence[sqlite3.Connection], delivery: str, images: Mapping[str, float], budget: float | None
+    files: Sequence[sqlite3.Connection], delivery: str, images: Mapping[str, float], limit: float | None
 ) -> float:
-    limit = _limit(files, budget)
     before, known = _totals(files), _images_of(files, delivery)
     after = [before.get(image, 0.0) + (0 if image in known else bits) for image, bits in images.items()]
     most = max(after, default=0.0)
