@@ -269,8 +269,8 @@ def decoding() -> str:
     text = (
         f"Folders of image files, {read['pictures']}, tiles of 8, 8 bits: decoded, morphed and written."
         " Limit: Pillow decodes the same files, a thread for each core, and nothing else. Medians of"
-        f" {read['rounds']} rounds in which both take turns, the share of each column's own; least and largest"
-        " in brackets."
+        f" {read['rounds']} rounds in which both take turns, of each column by itself; in brackets the"
+        " least and the largest share."
     )
     return section("What does it cost beside decoding?", "decoding", text, rows)
 

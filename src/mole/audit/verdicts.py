@@ -153,12 +153,12 @@ def _verdict(
     tried = [one for one in done if _score(one) != Score()]  # others claimed nothing to be measured
     untried = [one for one in attacks if one.status in (Status.NOT_TRIED, Status.GAVE_UP)]
     missing = _missing(untried, given)
-    if not done:
+    if not tried:
         return Verdict(attacker, Level.UNKNOWN, f"{NOT_TESTED}{_why(attacks)}", "")
-    best = max(tried or done, key=success)
+    best = max(tried, key=success)
     level = _level(best)
     if level == Level.NOTHING_FOUND:  # what came furthest beyond luck, of those with most images to mix up
-        best = max(tried or done, key=_beyond_luck)
+        best = max(tried, key=_beyond_luck)
         advice = advice_without_findings(taken, untried=bool(untried), public=given.public > 0)
         sentence = _joined(_got_nowhere(best, done, given), missing)
         return Verdict(attacker, level, sentence, advice, fully_tested=not untried, untried=missing)
@@ -167,7 +167,7 @@ def _verdict(
         advice = advice_on([best.attack], taken)
         sentence = _joined(_sentence(best), more)
         return Verdict(attacker, level, sentence, advice, fully_tested=not untried, untried=more)
-    leaking = sorted((one for one in tried or done if _level(one) == level), key=success, reverse=True)
+    leaking = sorted((one for one in tried if _level(one) == level), key=success, reverse=True)
     advice = advice_on([one.attack for one in leaking], taken)
     sentence = _joined(_leaks(leaking), missing)
     return Verdict(attacker, level, sentence, advice, fully_tested=not untried, untried=missing)
@@ -201,7 +201,7 @@ def _why(attacks: Sequence[AttackReport]) -> str:
         for one in attacks:
             if one.status == status:
                 return one.words.rstrip(".")
-    return "no attack was asked for"
+    return "attacks were tried, and none measured anything" if attacks else "no attack was asked for"
 
 
 def _attacks(attacks: Sequence[AttackReport]) -> str:

@@ -12,8 +12,8 @@ from mole.quantities import size_text
 
 ALT = (
     "Two panels over the bits that a method lets through about an image. Above, accuracy: features with "
-    "noise lose it while hundreds of bits still pass; protected deliveries lose it slowly, down to one bit. "
-    "Below, the share of images that the best attacker picks out: all of them for features with noise and "
+    "noise lose it while hundreds of bits still pass; protected deliveries lose it slowly, down to one bit."
+    " Below, the share of images that the best attacker picks out: all of them for features with noise and "
     "for MoLe, a few per cent for protected deliveries at one bit."
 )
 NO_LIMIT = 3e5  # bits, where the drawing has methods without a certificate
