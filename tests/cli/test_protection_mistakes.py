@@ -46,7 +46,6 @@ MISTAKES = {
         REST: [
             ([*MAKE, "--public", "data.npz"], "has 100 images, and 128 features need more than 128"),
             (["make", "--network", "my_network:nothing", *SIDES, *DATA], "not a torch.nn.Module"),
-            ([*MAKE, *DATA, "--by-class", "--skip-bad"], "--by-class needs all images"),
         ],
         OUTPUT: [([*MAKE, *DATA], None)],
     },

@@ -60,6 +60,20 @@ WRONG_TOGETHER = [
         ["export-layer", "--network", "weights.pt", *SIDES, *CONV, "--weights", "weights.pt"],
         "--weights is for a network in code",
     ),
+    (
+        [
+            "front",
+            "make",
+            "--network",
+            "my_network:small",
+            *SIDES,
+            "--public",
+            "data.npz",
+            "--by-class",
+            "--skip-bad",
+        ],
+        "--by-class needs all images",
+    ),
     (["analyse"], "give one of --layer, --shape and --preset"),
 ]
 

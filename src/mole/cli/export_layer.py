@@ -97,8 +97,6 @@ def export_layer(
     else:
         found = find.find_first_layer(models.build_model(network, shape, classes, weights), shape)
         name, layer = f"{found.name}.weight", export.describe(found, normalisation)
-    if not is_file and weights is None and len(shape) > 1:  # a layer on features need not be trained
-        note(UNTRAINED.format(network=network), quiet=quiet)
     if reason := too_large(augmented_bytes(layer)):
         warn(
             f"a first layer for {shape_text(layer.input_shape)} needs a key with tiles: {reason}",
@@ -111,6 +109,8 @@ def export_layer(
         if signing is None
         else {"signature": str(sign_layer(out, signing)), "signed by": signing.fingerprint}
     )
+    if not is_file and weights is None and len(shape) > 1:  # a layer on features need not be trained
+        note(UNTRAINED.format(network=network), quiet=quiet)
     show({"layer": str(out), "tensor": name, **_facts(layer), **signed}, as_json=as_json)
 
 

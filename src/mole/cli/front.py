@@ -21,6 +21,7 @@ from mole.cli.options import (
     parse_shape,
 )
 from mole.cli.terminal import progress_bar, show, warnings_said
+from mole.cli.wrong_calls import CallError
 from mole.errors import ParameterError
 from mole.scheme.shapes import Array
 from mole.sources.opening import open_source
@@ -100,7 +101,7 @@ def front(
     check_input(weights)
     preparation = Preparation(shape, normalisation, mode, resize)
     if by_class and skip_bad:
-        raise ParameterError("--by-class needs all images, so that their classes are known: no --skip-bad")
+        raise CallError("--by-class needs all images, so that their classes are known: no --skip-bad")
     samples = PublicImages(
         preparation, open_source(public, labels=None if by_class else False), images, skip_bad=skip_bad
     )

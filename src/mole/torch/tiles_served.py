@@ -33,7 +33,8 @@ def served_tiles(model: nn.Module) -> Iterator[None]:
     if part is None or not isinstance(part.module, TilesModule):
         yield
         return
-    names = [name for name, one in model.named_modules(remove_duplicate=False) if one is part.module]
+    found = model.named_modules(remove_duplicate=False)
+    names = [name for name, one in found if name and one is part.module]  # a layer alone stays as it is
     served = ServedTiles(part.module)
     try:
         for name in names:
