@@ -95,13 +95,13 @@ def front(
     The network's features are pooled, and projected to their principal components on public images of
     the kind that the provider has. A classifier's last layer knows only its own classes: leave it out.
     """
+    if by_class and skip_bad:
+        raise CallError("--by-class needs all images, so that their classes are known: no --skip-bad")
     shape = parse_shape(input_shape)
     normalisation = parse_normalisation(mean, std, shape[0])
     check_output(out, force=force)
     check_input(weights)
     preparation = Preparation(shape, normalisation, mode, resize)
-    if by_class and skip_bad:
-        raise CallError("--by-class needs all images, so that their classes are known: no --skip-bad")
     samples = PublicImages(
         preparation, open_source(public, labels=None if by_class else False), images, skip_bad=skip_bad
     )
