@@ -121,7 +121,7 @@ def test_a_place_that_is_taken_is_refused_before_the_key(place):
         "deliver", "data.npz", *LAYER, *KEY, "--dtype", "int8", "--out", "taken", "--force", cwd=place
     )
     assert forced.returncode == 0, forced.stderr
-    assert "the core is orthogonal" in forced.stderr
+    assert "This is obfuscation, not encryption" in forced.stderr
     assert right("info", "taken", cwd=place)["dtype"] == "int8"
 
 

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 import mole
+from chosen_layout import about_rows
 from deliveries import SHAPE, SMALL, make_key, make_layer, write_npz
 from mole.errors import DeliveryError, ParameterError
 from mole.exchange.verify import verify
+
+pytestmark = about_rows  # tiles have one form
 
 
 @pytest.fixture(scope="module")
