@@ -17,6 +17,11 @@ from secrets_kept import DEVELOPER, RECIPIENT, STRANGER, ssh_key
 CONTENT = bytes(range(256)) * 1000
 
 
+def damage(path):
+    *whole, last = path.read_bytes()
+    path.write_bytes(bytes([*whole, last ^ 1]))
+
+
 @pytest.fixture
 def store(tmp_path):
     return SealedStore(LocalStore(tmp_path / "d"), identities=[str(DEVELOPER)], recipients=[RECIPIENT])
@@ -62,7 +67,7 @@ def test_a_stranger_reads_nothing(store, identity):
 
 def test_damage_names_the_file(store):
     store.write("one", CONTENT)
-    (store.inner.folder / "one.age").write_bytes(store.inner.read("one.age")[:-1] + b"?")
+    damage(store.inner.folder / "one.age")
     with pytest.raises(DeliveryError, match=r"d/one\.age is damaged: it does not decrypt"):
         store.read("one")
 
@@ -85,7 +90,7 @@ def test_ssh_keys_open_it_too(store, tmp_path, kind):
     other = SealedStore(store.inner, identities=identity_texts(ssh_key(tmp_path / "other")))
     with pytest.raises(DeliveryError, match="is sealed for another"):
         other.read("one")
-    (store.inner.folder / "one.age").write_bytes(store.inner.read("one.age")[:-1] + b"?")
+    damage(store.inner.folder / "one.age")
     with pytest.raises(DeliveryError, match="is damaged"):
         reader.read("one")
 
