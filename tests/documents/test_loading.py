@@ -13,6 +13,14 @@ for module in pkgutil.walk_packages(mole.torch.__path__, "mole.torch."):
     importlib.import_module(module.name)
 """
 
+SHARD = """
+import numpy as np, pathlib, tempfile
+from mole.exchange.shards import Shard, write_shard
+with tempfile.TemporaryDirectory() as folder:
+    rows, labels = np.ones((2, 4), np.float32), np.array([0, 1])
+    write_shard(Shard(rows, labels, ["a", "b"], {}), (1, 2, 2), pathlib.Path(folder, "shard"))
+"""
+
 
 def loaded_after(program: str, names: tuple[str, ...]) -> list[str]:
     report = f"\nimport sys\nfor name in {names!r}:\n    if name in sys.modules: print(name)"
@@ -37,6 +45,12 @@ def test_the_commands_entry_loads_next_to_nothing():
 
 def test_that_the_tests_above_can_fail():
     assert loaded_after(PROVIDERS_WORK + "\nmole.deliver", HEAVY) == ["pyarrow"]
+
+
+def test_writing_a_shard_does_not_load_pandas():
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    assert loaded_after(SHARD, ("pandas",)) == []
+    assert loaded_after(SHARD + "\nimport pyarrow; pyarrow.array(['a'])", ("pandas",)) == ["pandas"]
 
 
 def test_the_developers_side_never_loads_the_key():

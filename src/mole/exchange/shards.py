@@ -199,10 +199,26 @@ def common_dtype(types: Sequence[str | None]) -> str:
     return known.pop() if len(known) == 1 else MIXED
 
 
+# pa.array does this, too, but loads pandas where it is installed, to see whether it was given its types:
+# a second of a processor's time for every command that writes a shard.
+def _numbers(values: npt.NDArray[Any]) -> pa.Array:
+    """Numbers where they are, (n,)."""
+    return pa.Array.from_buffers(
+        pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))]
+    )
+
+
+def _texts(values: Sequence[str]) -> pa.StringArray:
+    """Texts one after the other."""
+    encoded = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), pa.py_buffer(b"".join(encoded)))
+
+
 def _lists(values: npt.NDArray[Any], elements: int) -> pa.ChunkedArray:
     """Rows as lists of fixed size, some rows a chunk; the writer takes one chunk after the other."""
     at_once = max(1, WRITTEN_AT_ONCE // elements)
-    flat = pa.array(np.ascontiguousarray(values).reshape(-1))
+    flat = _numbers(np.ascontiguousarray(values).reshape(-1))
     starts = range(0, max(1, len(values)), at_once)
     return pa.chunked_array(
         [
@@ -218,11 +234,11 @@ def write_shard(shard: Shard, shape: Shape, path: Path) -> None:
     """Write a shard as a Parquet file."""
     column = column_of(shard.values.dtype.name)
     columns = {
-        ROW_ID: pa.array(shard.row_ids, pa.string()),
+        ROW_ID: _texts(shard.row_ids),
         column: _lists(shard.values, element_count(shape)),
     }
     if shard.labels is not None:
-        columns[LABEL] = pa.array(shard.labels)
+        columns[LABEL] = _numbers(shard.labels)
     columns.update({name: pa.array(values) for name, values in shard.extra.items()})
     table = pa.table(columns)
     image = table.schema.get_field_index(column)
