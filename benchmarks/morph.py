@@ -2,11 +2,13 @@
 
 The cost should fall with kappa as kappa q^2 does: kappa times fewer products a sample. Tiles have to be cut
 out and put back as well, which the bare product does not count. The two are measured in turns, and every
-turn gives a share: their median is told, and how far they spread.
+turn gives a share: their median is told, and how far they spread. Before each there is a rest: threads of
+the linear algebra library keep a processor busy for a while after a product, waiting for the next.
 """
 
 import statistics
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from vgg import INPUT_SHAPE
 
 ELEMENTS = 4096 * 3072
 ROUNDS = 15
+REST = 0.2  # seconds
 KAPPAS = (1, 2, 3, 6, 12, 24, 48)
 LARGE = (3, 224, 224)
 TILES = ((INPUT_SHAPE, 4), (INPUT_SHAPE, 8), (LARGE, 8), (LARGE, 16), (LARGE, 32))
@@ -47,12 +50,8 @@ def measured(key: mole.MorphKey) -> dict[str, Any]:
     blocks = batch.reshape(-1, len(core))
     morph, bare = [], []
     for _ in range(ROUNDS + 1):
-        start = time.perf_counter()
-        mole.morph(batch, key)
-        middle = time.perf_counter()
-        _ = blocks @ core
-        bare.append(time.perf_counter() - middle)
-        morph.append(middle - start)
+        morph.append(seconds(lambda: mole.morph(batch, key)))
+        bare.append(seconds(lambda: blocks @ core))
     ours, limit = summary(morph[1:]), summary(bare[1:])
     shares = sorted(limit / ours for ours, limit in zip(morph[1:], bare[1:], strict=True))
     return {
@@ -63,6 +62,16 @@ def measured(key: mole.MorphKey) -> dict[str, Any]:
         "morph": ours,
         "bare_product": limit,
     }
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long it takes after a rest; what it gives is let go afterwards."""
+    time.sleep(REST)
+    start = time.perf_counter()
+    result = work()
+    took = time.perf_counter() - start
+    del result
+    return took
 
 
 if __name__ == "__main__":

@@ -7,6 +7,10 @@ photos with its first layer frozen, as an augmented one is; on the delivery; and
 augmented layer, from which it should learn less (one seed only). Behind an augmented layer channels come in
 another order, and so do the rows of a delivery: curves agree as those of two seeds do, not step by step.
 
+With --public FILE.npz (x_train, y_train) the first layer comes from a network of the same seed that was
+trained on such images, as the scheme has it; without, it is as random as the others, and stays so where it
+is frozen.
+
 What is finished is kept in --work, and the same command goes on from there; delete it to begin anew.
 """
 
@@ -19,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
+import numpy as np
 import torch
 from matplotlib.figure import Figure
 from torch import nn
@@ -34,6 +39,7 @@ from mole.torch.batches import samples_of
 
 SHAPE, TILE, CLASSES = (3, 64, 64), 8, 10
 SEEDS, EPOCHS, BATCH, RATE = 3, 6, 64, 3e-3
+MOST_PUBLIC = 10_000
 PLAIN, FROZEN, TILES, FORGOTTEN = (
     "plain", "plain, first layer frozen", "tiles", "tiles, augmented layer left out",
 )  # fmt: skip
@@ -52,31 +58,58 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="photos of 64x64 in class folders")
+    parser.add_argument("--public", type=Path, help=".npz of other images, to train a first layer on")
     parser.add_argument("--work", type=Path, default=Path("tiles-training"), help="keeps what is finished")
     arguments = parser.parse_args()
     arguments.work.mkdir(exist_ok=True)
     plain = Way(*(plain_data(arguments.data, split, SHAPE[1]) for split in splits_of(arguments.data)))
-    runs = {seed: run(seed, arguments.data, plain, arguments.work) for seed in range(SEEDS)}
+    runs = {}
+    for seed in range(SEEDS):
+        kernels = trained_kernels(arguments.public, seed, arguments.work) if arguments.public else None
+        runs[seed] = run(seed, arguments.data, plain, arguments.work, kernels)
+    public = (
+        f"trained on {MOST_PUBLIC:,} images of {arguments.public.stem}" if arguments.public else "random"
+    )
     result = {
-        "images": arguments.data.name,
+        "images": arguments.data.name, "first_layer": public,
         "rows": {"train": len(plain.data), "test": len(plain.test)},
         "tile": TILE, "core": "whitened", "dtype": "int8", "epochs": EPOCHS, "batch_size": BATCH,
         "learning_rate": RATE, "seeds": SEEDS, **summary_of(runs),
     }  # fmt: skip
-    write_result("tiles_training", result)
-    draw(result["arms"], PICTURE)
+    write_result("tiles_training" if arguments.public else "tiles_training_random_layer", result)
+    if arguments.public:
+        draw(result["arms"], PICTURE)
 
 
-def network(seed: int) -> nn.Module:
-    """A narrow ResNet with the stem of the large ones: 7x7, stride 2."""
+def network(seed: int, kernels: torch.Tensor | None = None, classes: int = CLASSES) -> nn.Module:
+    """A narrow ResNet with the stem of the large ones, 7x7 and stride 2: its kernels random, or given."""
     torch.manual_seed(seed)
     sizes = {"embedding_size": 16, "hidden_sizes": [16, 32, 64], "depths": [1, 1, 1]}
-    config = ResNetConfig(**sizes, layer_type="basic", num_labels=CLASSES)  # type: ignore[arg-type, call-arg]
+    config = ResNetConfig(**sizes, layer_type="basic", num_labels=classes)  # type: ignore[arg-type, call-arg]
     model: nn.Module = ResNetForImageClassification(config)  # type: ignore[no-untyped-call]
+    if kernels is not None:
+        first(model).weight.data.copy_(kernels)
     return model
 
 
-def run(seed: int, data: Path, plain: Way, work: Path) -> dict[str, Any]:
+def trained_kernels(public: Path, seed: int, work: Path) -> torch.Tensor:
+    """The first layer of such a network after training on other images, enlarged to the photos' size."""
+    kept = work / f"kernels-{seed}.npy"
+    if not kept.exists():
+        with np.load(public) as arrays:
+            pixels, labels = (arrays[name][:MOST_PUBLIC] for name in ("x_train", "y_train"))
+        enlarged = pixels.repeat(SHAPE[1] // pixels.shape[1], axis=1).repeat(
+            SHAPE[2] // pixels.shape[2], axis=2
+        )
+        plain = mole.Normalisation(MEAN, STD).apply(enlarged.transpose(0, 3, 1, 2))
+        data = TensorDataset(torch.from_numpy(plain), torch.from_numpy(labels.astype(np.int64)))
+        model = network(seed, classes=int(labels.max()) + 1)
+        train(model, data, epochs=EPOCHS, batch_size=BATCH, learning_rate=RATE, seed=seed)
+        np.save(kept, first(model).weight.detach().numpy())
+    return torch.from_numpy(np.load(kept))
+
+
+def run(seed: int, data: Path, plain: Way, work: Path, kernels: torch.Tensor | None) -> dict[str, Any]:
     """Every arm of one seed, those from before included."""
     kept = work / f"seed-{seed}.json"
     arms: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
@@ -84,14 +117,14 @@ def run(seed: int, data: Path, plain: Way, work: Path) -> dict[str, Any]:
     missing = [arm for arm in wanted if arm not in arms]
     if not missing:
         return arms
-    layer = export_first_layer(network(seed), SHAPE, mean=MEAN, std=STD)
+    layer = export_first_layer(network(seed, kernels), SHAPE, mean=MEAN, std=STD)
     shutil.rmtree(work / "delivery", ignore_errors=True)
     delivery = deliver(
         data, layer, key_of(seed, plain.data), work / "delivery", dtype="int8", mode="RGB", class_names=True
     ).delivery
     morphed = Way(*(MorphedDataset(delivery, split) for split in splits_of(data)))
     for arm in missing:
-        model = network(seed)
+        model = network(seed, kernels)
         if arm == FROZEN:
             first(model).requires_grad_(requires_grad=False)
         elif arm == TILES and (augmented := delivery.layer()) is not None:
@@ -123,7 +156,7 @@ def key_of(seed: int, plain: Data) -> mole.MorphKey:
     )
 
 
-def first(model: nn.Module) -> nn.Module:
+def first(model: nn.Module) -> nn.Conv2d:
     """The first layer."""
     return next(module for module in model.modules() if isinstance(module, nn.Conv2d))
 
