@@ -48,6 +48,17 @@ def test_it_keeps_what_was_left_out(tmp_path, data):
     assert json.loads((tmp_path / "my.key.ledger").read_text())["skipped"] == ["photos/3.png"]
 
 
+def test_it_keeps_where_data_went_and_for_whom(tmp_path, data, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    deliver(data, make_layer(), make_key(), "open")
+    deliver(data, make_layer(), make_key(), tmp_path / "sealed", recipients=[str(IDENTITY.to_public())])
+    entries = {entry.place: entry.sealed_for for entry in Ledger(make_key().fingerprint).entries()}
+    assert entries == {
+        str(tmp_path / "open"): (),
+        str(tmp_path / "sealed"): (str(IDENTITY.to_public()),),
+    }
+
+
 def test_a_second_developer_is_refused_unless_allowed(key_path, tmp_path, data):
     with pytest.raises(DeliveryError, match=f"{SECOND}.*make a key for each.*allow_second_layer=True"):
         deliver(data, make_layer(1), opened(key_path), tmp_path / "two")

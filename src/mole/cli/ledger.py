@@ -18,6 +18,7 @@ from mole.provider.keys import MorphKey
 from mole.provider.ledger import FINGERPRINT, SUFFIX, Entry, Ledger
 from mole.provider.request_log import LoggedRequest, RequestLog
 from mole.provider.spending import Spending
+from mole.quantities import joined
 
 
 def ledger(
@@ -104,4 +105,6 @@ def _line(entry: Entry, layer: int) -> str:
     skipped = f", {len(entry.skipped)} left out" if entry.skipped else ""
     bits = "" if entry.bits is None else f" of at most {counted_bits(entry.bits)} each"
     what = f"{entry.rows} rows{bits} for first layer {layer} ({entry.layer_fingerprint}){skipped}"
-    return f"{entry.date}  {what}, delivery {entry.delivery_id}"
+    place = "" if entry.place is None else f" in {entry.place}"
+    sealed = f", sealed for {joined([*entry.sealed_for])}" if entry.sealed_for else ""
+    return f"{entry.date}  {what}, delivery {entry.delivery_id}{place}{sealed}"

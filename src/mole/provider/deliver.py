@@ -226,7 +226,9 @@ def deliver(
         plan, opened, key, out, counting, replace=replace, signing=signing, product=product,
         write_shards=write_shards, progress=progress,
     )  # fmt: skip
-    for failure in ledger.record(made.delivery.manifest, [bad.name for bad in made.skipped]):
+    place = absolute(made.delivery.store.label)
+    left_out = [bad.name for bad in made.skipped]
+    for failure in ledger.record(made.delivery.manifest, left_out, place=place, sealed_for=sealed_for):
         warnings.warn(failure, MoleWarning, stacklevel=2)
     warn_of_clipping(made.delivery.manifest)
     return changed(made, spent=spent, rows_under_key=sum(entry.rows for entry in ledger.entries()))

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from mole.errors import DeliveryError, ParameterError
 from mole.exchange.manifest import Manifest
@@ -38,6 +39,8 @@ class Entry:
         skipped: names of the samples that were left out.
         resize: how images were brought to size; None where they were not, or in entries before version 0.7.
         bits: what a row of a protected delivery tells at most; None for others.
+        place: where it was written; None in entries before version 0.10.
+        sealed_for: the age recipients who can open it; none of an open delivery, or in such entries.
     """
 
     date: str
@@ -48,6 +51,8 @@ class Entry:
     skipped: tuple[str, ...] = ()
     resize: str | None = None
     bits: float | None = None
+    place: str | None = None
+    sealed_for: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,8 +117,21 @@ class Ledger:
         last = entries[-1].key_fingerprint if entries else self.fingerprint
         return None if last == self.fingerprint else last
 
-    def record(self, manifest: Manifest, skipped: Sequence[str] = ()) -> list[str]:
+    def record(
+        self,
+        manifest: Manifest,
+        skipped: Sequence[str] = (),
+        *,
+        place: str | None = None,
+        sealed_for: Sequence[str] = (),
+    ) -> list[str]:
         """Add a delivery, once; a sentence about each place where that was not possible.
+
+        Args:
+            manifest: of the delivery.
+            skipped: names of samples that were left out.
+            place: where it was written.
+            sealed_for: the age recipients who can open it.
 
         Raises:
             DeliveryError: if it could be written nowhere.
@@ -127,6 +145,8 @@ class Ledger:
             skipped=tuple(skipped),
             resize=manifest.resize,
             bits=None if manifest.protection is None else manifest.protection.most_bits,
+            place=None if place is None else _without_secrets(place),
+            sealed_for=tuple(sealed_for),
         )
         failures = []
         paths = self.paths()
@@ -172,6 +192,18 @@ def read_ledger(key_path: Path) -> list[Entry]:
     return _read(ledger_path(key_path))
 
 
+def _without_secrets(place: str) -> str:
+    """A URL without what may be a password or a token in it; a path as it is.
+
+    >>> _without_secrets("ftp://me:secret@host/photos?token=abc"), _without_secrets("/data/photos")
+    ('ftp://host/photos', '/data/photos')
+    """
+    if "://" not in place:
+        return place
+    url = urlsplit(place)
+    return urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
+
+
 def _read(path: Path) -> list[Entry]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -186,10 +218,11 @@ def _read(path: Path) -> list[Entry]:
 
 
 def _entry(content: dict[str, Any]) -> Entry:
-    entry = Entry(**{**content, "skipped": tuple(content["skipped"])})
-    texts = (entry.date, entry.delivery_id, entry.key_fingerprint, entry.layer_fingerprint, *entry.skipped)
-    resize = "" if entry.resize is None else entry.resize
-    are_texts = all(isinstance(text, str) for text in (*texts, resize))
+    lists = {name: tuple(content.get(name, ())) for name in ("skipped", "sealed_for")}
+    entry = Entry(**{**content, **lists})
+    texts = (entry.date, entry.delivery_id, entry.key_fingerprint, entry.layer_fingerprint)
+    known = [text for text in (entry.resize, entry.place) if text is not None]
+    are_texts = all(isinstance(text, str) for text in (*texts, *known, *entry.skipped, *entry.sealed_for))
     if not are_texts or type(entry.rows) is not int or not isinstance(entry.bits, float | None):
         raise ValueError("an entry of another kind")
     return entry
