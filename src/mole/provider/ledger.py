@@ -39,8 +39,8 @@ class Entry:
         skipped: names of the samples that were left out.
         resize: how images were brought to size; None where they were not, or in entries before version 0.7.
         bits: what a row of a protected delivery tells at most; None for others.
-        place: where it was written; None in entries before version 0.10.
-        sealed_for: the age recipients who can open it; none of an open delivery, or in such entries.
+        place: where it was written, without passwords and tokens; None in older entries.
+        sealed_for: the age recipients who can open it; none of an open delivery, or in older entries.
     """
 
     date: str
