@@ -246,8 +246,14 @@ class _Fit(NamedTuple):
         error = probe_error(self.probes, augmented, self.delivery.encoding)
         limit = max(2 * self.expected, 1e-5)
         if not error <= limit:
-            return False, f"it does not fit the probes: features are off by {error:.1e}, not {limit:.1e}"
-        return True, f"it fits the probes: features are off by {error:.1e}"
+            return False, (
+                "it does not fit the probes, made-up images that come with their features: it is off by "
+                f"{error:.1e} of their size, and at most {limit:.1e} is right"
+            )
+        return True, (
+            "it fits the probes, made-up images that come with their features: it is off by "
+            f"{error:.1e} of their size"
+        )
 
     def data(self, seen: _Seen) -> Answer:
         """Whether the layer finds the witnesses' features in their shards."""
