@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+import same_draws
 from chosen_layout import add_option, choose
 from processors import prepare
 
@@ -70,10 +71,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     choose(config)
     prepare(config)
+    same_draws.install(config)
     # No test, and no process that a test starts, remembers keys in the user's own folder.
     folder = tempfile.mkdtemp(prefix="mole-state-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     os.environ["MOLE_STATE"] = folder
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest) -> Iterator[None]:
+    part = f"{fixturedef.argname} {getattr(request, 'param_index', 0)}"
+    with same_draws.DRAWS.named(same_draws.name_of(request.node, part)):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    with same_draws.DRAWS.named(same_draws.name_of(item)):
+        return (yield)
 
 
 def _forgotten() -> Iterator[None]:
