@@ -78,9 +78,16 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["MOLE_STATE"] = folder
 
 
+def seed_torch() -> None:
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest) -> Iterator[None]:
     part = f"{fixturedef.argname} {getattr(request, 'param_index', 0)}"
+    if fixturedef.scope != "function":  # what a test that ran before has drawn makes no difference
+        seed_torch()
     with same_draws.DRAWS.named(same_draws.name_of(request.node, part)):
         return (yield)
 
@@ -128,8 +135,7 @@ def browser() -> Iterator[object]:
 @pytest.fixture(autouse=True)
 def torch_draws_the_same() -> None:
     """Where PyTorch is loaded, a test that sets no seed gets the same numbers in every run, too."""
-    if torch := sys.modules.get("torch"):
-        torch.manual_seed(0)
+    seed_torch()
 
 
 @pytest.fixture
