@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+import same_draws
 from chosen_layout import add_option, choose
 from processors import prepare
 
@@ -70,10 +71,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     choose(config)
     prepare(config)
+    same_draws.install(config)
     # No test, and no process that a test starts, remembers keys in the user's own folder.
     folder = tempfile.mkdtemp(prefix="mole-state-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     os.environ["MOLE_STATE"] = folder
+
+
+def seed_torch() -> None:
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest) -> Iterator[None]:
+    part = f"{fixturedef.argname} {getattr(request, 'param_index', 0)}"
+    if fixturedef.scope != "function":  # what a test that ran before has drawn makes no difference
+        seed_torch()
+    with same_draws.DRAWS.named(same_draws.name_of(request.node, part)):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    with same_draws.DRAWS.named(same_draws.name_of(item)):
+        return (yield)
 
 
 def _forgotten() -> Iterator[None]:
@@ -113,8 +135,7 @@ def browser() -> Iterator[object]:
 @pytest.fixture(autouse=True)
 def torch_draws_the_same() -> None:
     """Where PyTorch is loaded, a test that sets no seed gets the same numbers in every run, too."""
-    if torch := sys.modules.get("torch"):
-        torch.manual_seed(0)
+    seed_torch()
 
 
 @pytest.fixture

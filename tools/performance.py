@@ -5,11 +5,11 @@ One table for each question: ours, the limit that the machine sets, and what one
 
 import json
 from collections.abc import Iterable
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from mole.quantities import size_text
+from scale_tables import RAY_WORDS, number_rows, number_words, ray_rows, size_rows, size_words
 from serving_table import serving_rows, serving_words
 
 ROOT = Path(__file__).parents[1]
@@ -208,53 +208,13 @@ def peers() -> str:
 def numbers() -> str:
     """More and more images."""
     read = result("scale_numbers")
-    rows: Rows = [
-        (
-            "images",
-            "processor, ms a sample",
-            "each further one",
-            "wall, s",
-            "memory",
-            "with the mapped file",
-            "bytes / plain",
-        )
-    ]
-    for row, further in zip(read["results"], further_costs(read["results"]), strict=True):
-        sizes = (size_text(row[name] * 10**6) for name in ("own_memory_mb", "with_mapped_file_mb"))
-        cells = (f"{row['processor_ms_a_sample']:.3f}", further, f"{row['whole_delivery_s']:.0f}", *sizes)
-        rows.append((f"{row['images']:,}", *cells, f"{row['bytes_over_plain']:.2f}"))
-    text = (
-        f"Images of 1x32x32 in an .npy file, tiles of {read['tile']}, 8 bits. Limit: flat, and 1.00 of"
-        " the plain bytes. A part of the cost is fixed, so that a sample is cheaper the more there are;"
-        " each further one costs the difference to the row above over the difference in images. Wall is of"
-        " the whole delivery. The mapped file's pages are the system's to take back."
-    )
-    return section("Does the cost grow with the number of images?", "scale_numbers", text, rows)
-
-
-def further_costs(rows: list[dict[str, Any]]) -> list[str]:
-    """What each image beyond those of the delivery before costs, in ms."""
-    spent = [row["images"] * row["processor_ms_a_sample"] for row in rows]
-    pairs = zip(pairwise(spent), pairwise(rows), strict=True)
-    costs = [
-        (after - before) / (more["images"] - fewer["images"]) for (before, after), (fewer, more) in pairs
-    ]
-    return ["-", *(f"{cost:.3f}" for cost in costs)]
+    question = "Does the cost grow with the number of images?"
+    return section(question, "scale_numbers", number_words(read), number_rows(read))
 
 
 def through_ray() -> str:
     """More and more images, with Ray."""
-    read = result("scale_ray")
-    rows: Rows = [("images", "processor, ms a sample", "each further one", "wall, s", "memory")]
-    for row, further in zip(read["results"], further_costs(read["results"]), strict=True):
-        memory = size_text(row["own_memory_mb"] * 10**6)
-        cells = (f"{row['processor_ms_a_sample']:.3f}", further, f"{row['whole_delivery_s']:.0f}", memory)
-        rows.append((f"{row['images']:,}", *cells))
-    text = (
-        "The same through Ray, which the delivery starts on the same machine. Processor and memory are"
-        " those of all processes, Ray's own included, and mostly these: its start is a fixed part."
-    )
-    return section("And through Ray?", "scale_ray", text, rows)
+    return section("And through Ray?", "scale_ray", RAY_WORDS, ray_rows(result("scale_ray")))
 
 
 def decoding() -> str:
@@ -278,19 +238,7 @@ def decoding() -> str:
 def sizes() -> str:
     """Larger and larger images."""
     read = result("scale_sizes")
-    rows: Rows = [
-        ("images", "number", "processor, ms a sample", "processor, s a megapixel", "wall, s", "memory")
-    ]
-    for row in read["results"]:
-        cells = (f"{row['processor_ms_a_sample']:.2f}", f"{row['processor_s_a_megapixel']:.3f}")
-        wall, memory = f"{row['whole_delivery_s']:.0f}", size_text(row["own_memory_mb"] * 10**6)
-        rows.append((row["shape"], f"{row['images']:,}", *cells, wall, memory))
-    text = (
-        f"As many pixels in all each time, tiles of {read['tile']}, 8 bits. Limit: a flat cost a megapixel."
-        " Processor counts from the first row to the last. Wall is of the whole delivery: before its rows,"
-        " the augmented layer is checked on a few images, however many follow."
-    )
-    return section("Does it grow with their size?", "scale_sizes", text, rows)
+    return section("Does it grow with their size?", "scale_sizes", size_words(read), size_rows(read))
 
 
 def serving() -> str:

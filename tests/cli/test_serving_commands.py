@@ -33,7 +33,7 @@ def place(tmp_path_factory):
     feature_key().save(folder / "provider.key", recipients=[RECIPIENT])
     feature_key(seed=1).save(folder / "other.key", recipients=[RECIPIENT])
     (folder / "me").write_text(str(DEVELOPER) + "\n")
-    right("deliver", "photos.npz", *OURS, "--front", "front.onnx", "--bits", "8", cwd=folder)
+    right("deliver", "photos.npz", *OURS, *PROTECTED, cwd=folder)
     right("train", "delivery", "--out", "trained.safetensors", cwd=folder)
     right("export", "trained.safetensors", "--delivery", "delivery", cwd=folder)
     return folder
@@ -73,7 +73,7 @@ def test_protected_requests_are_answered_and_counted(place, running, tmp_path):
     table = pq.read_table(tmp_path / "found.parquet")
     assert table.column_names == ["split", "name", "prediction", "probability", "label"]
     assert np.allclose(np.stack(table["probability"].to_numpy()).sum(1), 1, atol=1e-4)
-    assert told["accuracy"] > 0.7
+    assert told["accuracy"] > 0.85  # fresh noise leaves 0.985, give or take 0.012; one class alone has 0.67
     ledger = right("ledger", "provider.key", "--identity", "me", cwd=place)
     assert (ledger["rows in requests"], ledger["requests without an answer"]) == (91, 0)
     assert ledger["bits given away"] == pytest.approx(40)

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 import performance
+from scale_tables import further_costs
 
 
 def test_the_document_is_made_from_the_results():
@@ -69,5 +70,5 @@ def test_each_further_image_costs_no_more_however_many_there_are_with_ray_too():
     assert [row["images"] for row in ray] == [10**4, 10**5, 10**6]
     assert max(row["own_memory_mb"] for row in ray) < 2000
     for rows in (numbers, ray):
-        further = [float(cost) for cost in performance.further_costs(rows)[1:]]
+        further = [float(cost) for cost in further_costs(rows)[1:]]
         assert further[-1] <= 1.1 * further[0]

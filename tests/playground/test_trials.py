@@ -152,6 +152,7 @@ def test_every_amount_of_noise_keeps_to_its_certificate(boot, bits):
         assert told["rebuilt"]["psnr"] > told["mean"]["psnr"] + 3
 
 
+@pytest.mark.fresh_draws
 def test_noise_is_drawn_anew_each_time(boot):
     assert not np.array_equal(NoiseTrial.of(boot, 1.0).row, NoiseTrial.of(boot, 1.0).row)
 

@@ -11,6 +11,7 @@ from mole.errors import ShapeError
 from mole.protection import FreshNoise, clip, release
 from mole.protection.channel import grid_step
 
+pytestmark = pytest.mark.fresh_draws
 ANY = st.floats(allow_nan=True, allow_infinity=True, width=64)
 
 
@@ -45,7 +46,7 @@ def test_features_come_as_rows():
 def test_noise_is_normal_independent_and_new_every_time():
     one, other = (FreshNoise().normals(20_001) for _ in range(2))
     assert one.shape == (20_001,)
-    assert stats.kstest(one, "norm").pvalue > 1e-6
+    assert stats.kstest(one, "norm").pvalue > 1e-9  # chance alone is below it once in as many runs
     assert abs(np.corrcoef(one, other)[0, 1]) < 0.05
     assert abs(np.corrcoef(one[:-1], one[1:])[0, 1]) < 0.05
     assert "secret" in repr(FreshNoise())

@@ -26,6 +26,7 @@ def whitened_key(rng) -> mole.MorphKey:
     return mole.MorphKey.generate((1, 4, 4), core="whitened", sample=rng.normal(size=(50, 1, 4, 4)))
 
 
+@pytest.mark.fresh_draws
 def test_generated_keys_differ():
     keys = [mole.MorphKey.generate((1, 4, 4)) for _ in range(20)]
     assert len({key.fingerprint for key in keys}) == 20

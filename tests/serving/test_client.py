@@ -17,7 +17,7 @@ from mole.exchange.served_model import Images, ServedFacts
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
 from mole.provider.request_log import RequestLog
-from served import start, stop
+from served import free_ports, start, stop
 from trained_signs import SHAPE
 
 
@@ -207,15 +207,15 @@ def test_urls_that_are_none(key, url):
 
 def test_no_answer_is_lost_or_doubled_when_the_server_is_killed(vgg_file):
     """Killed in the middle of a question and started again at the same place."""
-    running = start(vgg_file.file)
-    ports = [int(url.rpartition(":")[2]) for url in (running.http, running.grpc)]
+    ports = dict(zip(("port", "grpc_port"), free_ports(2), strict=True))
+    running = start(vgg_file.file, **ports)
     images = np.concatenate([vgg_file.images] * 40)
     again: list = []
 
     def interrupt(done: int, _: int) -> None:
         if done >= 1000 and not again:
             stop(running, signal.SIGKILL)
-            again.append(start(vgg_file.file, port=ports[0], grpc_port=ports[1]))
+            again.append(start(vgg_file.file, **ports))
 
     key = vgg_file.key
     before = {entry.id for entry in log_of(key)}

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import mole
+from served import free_ports
 
 OTHERS, MLSERVER = os.environ.get("MOLE_OTHERS"), os.environ.get("MOLE_MLSERVER")
 needs_others = pytest.mark.skipif(
@@ -83,11 +84,6 @@ class Network(MLModel):
 """
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return found.getsockname()[1]
-
-
 @contextmanager
 def started(command: list, port: int, cwd: Path) -> Iterator[None]:
     """A server, once something listens at its port."""
@@ -131,7 +127,7 @@ def test_tritons_client_talks_to_our_server(server, vgg_file, expected, tmp_path
 @needs_others
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
 def test_our_client_talks_to_kserves_server(vgg_file, expected, tmp_path, scheme):
-    ports = {"http": free_port(), "grpc": free_port()}
+    ports = dict(zip(("http", "grpc"), free_ports(2), strict=True))
     command = [OTHERS, "-c", KSERVE, vgg_file.file, ports["http"], ports["grpc"]]
     with (
         started(command, ports[scheme], tmp_path),
@@ -143,7 +139,7 @@ def test_our_client_talks_to_kserves_server(vgg_file, expected, tmp_path, scheme
 @needs_mlserver
 @pytest.mark.parametrize("scheme", ["http", "grpc"])
 def test_our_client_talks_to_mlserver(vgg_file, expected, tmp_path, scheme):
-    ports = {"http": free_port(), "grpc": free_port(), "metrics": free_port()}
+    ports = dict(zip(("http", "grpc", "metrics"), free_ports(3), strict=True))
     (tmp_path / "runtime.py").write_text(RUNTIME)
     settings = {
         "host": "127.0.0.1", "http_port": ports["http"], "grpc_port": ports["grpc"],

@@ -16,6 +16,10 @@ from warm_start import WarmStart
 
 MOLE = Path(sys.executable).with_name("mole")
 
+# For the front of a program that is to hear Ctrl-C, also where whoever started the tests ignores it, as the
+# shell does for what a script runs in the background: who is started inherits that.
+HEARS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
 # Sends itself a real SIGINT at a chosen moment: when something is imported, or a file is opened.
 INTERRUPTS_ITSELF = """
 import os, signal, sys

@@ -3,9 +3,10 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,22 @@ class Running(NamedTuple):
     http: str
     grpc: str
     model: str
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that stay free until they are used: the system gives none below 32,768 to who asks for any.
+
+    Each process looks among others first, so that tests that run at once do not find the same ones.
+    """
+    first, found = 20_000 + 10 * (os.getpid() % 1_100), []
+    with ExitStack() as held:
+        for port in range(first, 32_000):
+            with suppress(OSError):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+                found.append(port)
+            if len(found) == count:
+                return found
+    raise AssertionError(f"{count} ports are not free from {first} to 32,000")
 
 
 def start(file: Path, *options: object, port: int = 0, grpc_port: int = 0) -> Running:
