@@ -1,11 +1,12 @@
 """A ResNet learns from photos morphed in tiles as it does from plain ones.
 
 Give --data with photos of 64x64 in class folders: DATA/train/CLASS/*.jpg and DATA/val (or test). Every seed
-has a network of its own, a key and a delivery (tiles of side 8, a whitened core, 8-bit values). The network
-is trained in four ways from the same first weights, and tested after each epoch: on plain photos; on plain
-photos with its first layer frozen, as an augmented one is; on the delivery; and on the delivery without the
-augmented layer, from which it should learn less (one seed only). Behind an augmented layer channels come in
-another order, and so do the rows of a delivery: curves agree as those of two seeds do, not step by step.
+has a network of its own, a key and deliveries (tiles of side 8, a whitened core). The network is trained in
+five ways from the same first weights, and tested after each epoch: on plain photos; on plain photos with
+its first layer frozen, as an augmented one is; on a delivery; on one of 8-bit values; and on that without
+the augmented layer, from which it should learn less (one seed only). Behind an augmented layer channels
+come in another order, and so do the rows of a delivery: curves agree as those of two seeds do, not step by
+step.
 
 With --public FILE.npz (x_train, y_train) the first layer comes from a network of the same seed that was
 trained on such images, as the scheme has it; without, it is as random as the others, and stays so where it
@@ -16,6 +17,7 @@ What is finished is kept in --work, and the same command goes on from there; del
 
 import argparse
 import json
+import math
 import shutil
 import statistics
 from collections.abc import Sequence
@@ -33,6 +35,8 @@ from transformers import ResNetConfig, ResNetForImageClassification
 import mole
 from class_folders import MEAN, STD, plain_data, splits_of
 from common import write_result
+from mole.exchange.delivery import Delivery
+from mole.exchange.shards import Dtype
 from mole.provider.deliver import deliver
 from mole.torch import MorphedDataset, attach, export_first_layer, train
 from mole.torch.batches import samples_of
@@ -40,9 +44,10 @@ from mole.torch.batches import samples_of
 SHAPE, TILE, CLASSES = (3, 64, 64), 8, 10
 SEEDS, EPOCHS, BATCH, RATE = 3, 6, 64, 3e-3
 MOST_PUBLIC = 10_000
-PLAIN, FROZEN, TILES, FORGOTTEN = (
-    "plain", "plain, first layer frozen", "tiles", "tiles, augmented layer left out",
+PLAIN, FROZEN, TILES, SMALL, FORGOTTEN = (
+    "plain", "plain, first layer frozen", "tiles", "tiles, 8 bits", "tiles, augmented layer left out",
 )  # fmt: skip
+DTYPES: dict[str, Dtype] = {TILES: "float32", SMALL: "int8", FORGOTTEN: "int8"}
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "tiles-training.svg"
 Data = MorphedDataset | TensorDataset
 
@@ -59,12 +64,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="photos of 64x64 in class folders")
     parser.add_argument("--public", type=Path, help=".npz of other images, to train a first layer on")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="how often everything is done")
     parser.add_argument("--work", type=Path, default=Path("tiles-training"), help="keeps what is finished")
     arguments = parser.parse_args()
     arguments.work.mkdir(exist_ok=True)
     plain = Way(*(plain_data(arguments.data, split, SHAPE[1]) for split in splits_of(arguments.data)))
     runs = {}
-    for seed in range(SEEDS):
+    for seed in range(arguments.seeds):
         kernels = trained_kernels(arguments.public, seed, arguments.work) if arguments.public else None
         runs[seed] = run(seed, arguments.data, plain, arguments.work, kernels)
     public = (
@@ -73,8 +79,8 @@ def main() -> None:
     result = {
         "images": arguments.data.name, "first_layer": public,
         "rows": {"train": len(plain.data), "test": len(plain.test)},
-        "tile": TILE, "core": "whitened", "dtype": "int8", "epochs": EPOCHS, "batch_size": BATCH,
-        "learning_rate": RATE, "seeds": SEEDS, **summary_of(runs),
+        "tile": TILE, "core": "whitened", "epochs": EPOCHS, "batch_size": BATCH,
+        "learning_rate": RATE, "seeds": arguments.seeds, **summary_of(runs),
     }  # fmt: skip
     write_result("tiles_training" if arguments.public else "tiles_training_random_layer", result)
     if arguments.public:
@@ -113,23 +119,21 @@ def run(seed: int, data: Path, plain: Way, work: Path, kernels: torch.Tensor | N
     """Every arm of one seed, those from before included."""
     kept = work / f"seed-{seed}.json"
     arms: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    wanted = (PLAIN, FROZEN, TILES, FORGOTTEN) if seed == 0 else (PLAIN, FROZEN, TILES)
-    missing = [arm for arm in wanted if arm not in arms]
-    if not missing:
-        return arms
+    wanted = (PLAIN, FROZEN, TILES, SMALL, FORGOTTEN) if seed == 0 else (PLAIN, FROZEN, TILES, SMALL)
     layer = export_first_layer(network(seed, kernels), SHAPE, mean=MEAN, std=STD)
-    shutil.rmtree(work / "delivery", ignore_errors=True)
-    delivery = deliver(
-        data, layer, key_of(seed, plain.data), work / "delivery", dtype="int8", mode="RGB", class_names=True
-    ).delivery
-    morphed = Way(*(MorphedDataset(delivery, split) for split in splits_of(data)))
-    for arm in missing:
-        model = network(seed, kernels)
+    for arm in wanted:
+        if arm in arms:
+            continue
+        model, way = network(seed, kernels), plain
         if arm == FROZEN:
             first(model).requires_grad_(requires_grad=False)
-        elif arm == TILES and (augmented := delivery.layer()) is not None:
-            attach(model, augmented)
-        way = {TILES: morphed, FORGOTTEN: Way(*map(as_images, morphed))}.get(arm, plain)
+        elif arm in DTYPES:
+            delivery = delivered(data, layer, key_of(seed, plain.data), work, DTYPES[arm])
+            way = Way(*(MorphedDataset(delivery, split) for split in splits_of(data)))
+            if arm == FORGOTTEN:
+                way = Way(*map(as_images, way))
+            elif (augmented := delivery.layer()) is not None:
+                attach(model, augmented)
         epochs = train(
             model,
             way.data,
@@ -145,7 +149,14 @@ def run(seed: int, data: Path, plain: Way, work: Path, kernels: torch.Tensor | N
         }
         kept.write_text(json.dumps(arms))
         print(seed, arm, arms[arm], flush=True)
-    return arms
+    return {arm: arms[arm] for arm in wanted}
+
+
+def delivered(data: Path, layer: mole.FirstLayer, key: mole.MorphKey, work: Path, dtype: Dtype) -> Delivery:
+    """The photos, morphed, in the place of an earlier delivery."""
+    shutil.rmtree(work / "delivery", ignore_errors=True)
+    made = deliver(data, layer, key, work / "delivery", dtype=dtype, mode="RGB", class_names=True)
+    return made.delivery
 
 
 def key_of(seed: int, plain: Data) -> mole.MorphKey:
@@ -181,6 +192,7 @@ def summary_of(runs: dict[int, dict[str, Any]]) -> dict[str, Any]:
     return {
         "arms": arms,
         **{f"{arm} against tiles": agreement(arms[arm], arms[TILES]) for arm in (PLAIN, FROZEN)},
+        f"{FROZEN} against {SMALL}": agreement(arms[FROZEN], arms[SMALL]),
     }
 
 
@@ -193,9 +205,11 @@ def agreement(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """How far two curves lie apart, and whether their bands of one standard deviation always meet."""
     gaps = [abs(a - b) for a, b in zip(one["mean"], other["mean"], strict=True)]
     spreads = [sum(pair) for pair in zip(*(arm["standard deviation"] for arm in (one, other)), strict=True)]
+    last = [arm["standard deviation"][-1] / math.sqrt(len(arm["accuracy"])) for arm in (one, other)]
     return {
         "largest gap of means": round(max(gaps), 4),
         "gap after the last epoch": round(gaps[-1], 4),
+        "standard error of that gap": round(math.hypot(*last), 4),
         "bands meet after every epoch": all(
             gap <= spread for gap, spread in zip(gaps, spreads, strict=True)
         ),
@@ -208,7 +222,9 @@ def draw(arms: dict[str, Any], path: Path) -> None:
         figure = Figure(figsize=(6, 3.6), layout="constrained")
         axes = figure.subplots()
         epochs = range(1, EPOCHS + 1)
-        for arm, style in ((PLAIN, ":"), (FROZEN, "--"), (TILES, "-"), (FORGOTTEN, "-.")):
+        for arm, style in (
+            (PLAIN, ":"), (FROZEN, "--"), (TILES, "-"), (SMALL, "-"), (FORGOTTEN, "-."),
+        ):  # fmt: skip
             mean, spread = arms[arm]["mean"], arms[arm]["standard deviation"]
             (line,) = axes.plot(epochs, [100 * value for value in mean], style, label=arm)
             low, high = (

@@ -92,9 +92,8 @@ def test_the_speed_of_deliveries_and_the_demos_accuracies_are_the_benchmarks():
         f"{100 * ray['share_of_local_rate_without_start']:.0f} % without",
     ):
         assert sentence in words
-    # Others had a tenth of the machine: rounds of one run spread from 0.74 to 0.87 and from 0.64 to 0.76.
-    assert float32["share_of_bare_product"] >= 0.8
-    assert int8["share_of_bare_product"] >= 0.7
+    assert float32["share_of_bare_product"] >= 0.85
+    assert int8["share_of_bare_product"] >= 0.75  # Parquet's dictionary is a tenth of the work
     assert ray["share_of_local_rate_without_start"] >= 0.6
     assert int8["data_bytes_over_plain_8_bit_bytes"] <= 1.02
     assert max(float32["peak_memory_gb"], int8["peak_memory_gb"]) < 2
@@ -109,7 +108,7 @@ def test_the_targets_are_met_by_the_committed_results():
     augment, morph = result("augment"), result("morph")["kappas"]
     assert augment["times_faster_than_paper_dense_product"] >= 15
     assert augment["memory"]["peak_over_result"] <= 1.5
-    assert morph[0]["share_of_bare_product"] >= 0.85
+    assert min(row["share_of_bare_product"] for row in morph) >= 0.8
     speeds = [row["times_faster_than_kappa_1"] for row in morph]
     assert speeds == sorted(speeds)
     limits = {"orthogonal": 1e-5, "whitened": 1e-5, "gaussian": 1e-3}
