@@ -288,6 +288,10 @@ def test_labels_that_would_make_a_network_of_a_billion_classes(tmp_path, label):
 
 @pytest.mark.parametrize("ids", [["0" * 16, "x" * 16], ["0" * 16, "0" * 15], ["0" * 16, None]])
 def test_row_ids_that_are_none(tmp_path, ids):
-    write_shard(Shard(rows_of(2), None, ids, {}), SHAPE, tmp_path / "shard.parquet")
+    path = tmp_path / "shard.parquet"
+    write_shard(Shard(rows_of(2), None, ["0" * 16, "1" * 16], {}), SHAPE, path)
+    table = pq.read_table(path)
+    at = table.schema.get_field_index("row_id")
+    pq.write_table(table.set_column(at, "row_id", pa.array(ids, pa.string())), path, compression="none")
     with pytest.raises(DeliveryError, match="16 hexadecimal digits"):
         shard_file(tmp_path).row_ids()
