@@ -67,7 +67,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=SEEDS, help="how often everything is done")
     parser.add_argument("--work", type=Path, default=Path("tiles-training"), help="keeps what is finished")
     arguments = parser.parse_args()
-    arguments.work.mkdir(exist_ok=True)
+    arguments.work /= arguments.public.stem if arguments.public else "random"
+    arguments.work.mkdir(parents=True, exist_ok=True)
     plain = Way(*(plain_data(arguments.data, split, SHAPE[1]) for split in splits_of(arguments.data)))
     runs = {}
     for seed in range(arguments.seeds):

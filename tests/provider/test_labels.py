@@ -207,14 +207,15 @@ def scans(tmp_path):
 
 
 def test_labels_of_a_tag_leave_and_folders_do_not(scans, tmp_path):
-    from dicom_files import PATIENT
+    from dicom_files import PATIENT, PATIENT_ID
 
     with pytest.warns(PrivacyWarning, match="1 of 12 DICOM files may show text"):
         made = deliver(scans, LAYER, KEY, tmp_path / "d", label_tag="BodyPartExamined")
     assert made.delivery.manifest.classes == ("CHEST", "HEAD")
     assert what_leaves(open_source(scans)).labels is False
     everything = b"".join(contents(tmp_path / "d").values())
-    for secret in (b"DOE_JANE", b"ROE_RICHARD", PATIENT.encode()):  # long: three bytes may come by chance
+    secrets = ("DOE_JANE", "ROE_RICHARD", PATIENT, PATIENT_ID)  # long: three bytes may come by chance
+    for secret in map(str.encode, secrets):
         assert secret not in everything
 
 

@@ -59,6 +59,13 @@ def test_it_keeps_where_data_went_and_for_whom(tmp_path, data, monkeypatch):
     }
 
 
+def test_it_keeps_no_password_of_a_place(data):
+    for place in ("memory://me:secret@host/a", "memory://me:sec/ret@host/b", "memory://me:sec?ret@host/c"):
+        deliver(data, make_layer(), make_key(), place)
+    places = {entry.place for entry in Ledger(make_key().fingerprint).entries()}
+    assert places == {"memory://host/a"}  # the same delivery each time, which counts once
+
+
 def test_a_second_developer_is_refused_unless_allowed(key_path, tmp_path, data):
     with pytest.raises(DeliveryError, match=f"{SECOND}.*make a key for each.*allow_second_layer=True"):
         deliver(data, make_layer(1), opened(key_path), tmp_path / "two")
@@ -190,6 +197,10 @@ def test_other_files_called_ledger_do_no_harm(key_path):
         {**entry, "rows": "20"},
         {**entry, "resize": 5},
         {**entry, "delivery_id": None},
+        {**entry, "place": 5},
+        {**entry, "sealed_for": [5]},
+        [entry],
+        5,
     ):
         (key_path.parent / "my.key.ledger").write_text(json.dumps(damage))
         with pytest.raises(DeliveryError, match=r"my\.key\.ledger is damaged"):

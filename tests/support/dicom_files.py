@@ -18,6 +18,7 @@ from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian  # noqa: E402
 
 BUNDLED = Path(pydicom.__file__).parent / "data" / "test_files"
 MORE = Path(os.environ.get("MOLE_DICOM_SAMPLES", "no such file"))  # a .tar of further samples
+PATIENT_ID = "PATIENT-4711-0815"
 PATIENT = "Doe^Jane"
 
 
@@ -91,7 +92,7 @@ def save(path, stored, **elements):
     dataset.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
     dataset.file_meta.MediaStorageSOPClassUID = dataset.SOPClassUID = CTImageStorage
     dataset.file_meta.MediaStorageSOPInstanceUID = dataset.SOPInstanceUID = "1.2.3"
-    dataset.PatientName, dataset.PatientID = PATIENT, "4711"
+    dataset.PatientName, dataset.PatientID = PATIENT, PATIENT_ID
     dataset.Rows, dataset.Columns = stored.shape[-2:]
     if stored.ndim == 3:
         dataset.NumberOfFrames = len(stored)

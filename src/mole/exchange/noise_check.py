@@ -102,10 +102,11 @@ def _limits(features: int, variance: float, most: float, count: int) -> tuple[fl
 
 
 def _least_share(features: int, rows: int) -> float:
-    """How much of noise is left at least, where chance leaves least, in some direction of so many rows.
+    """The least share of the noise's spread that chance leaves in any direction of so many rows.
 
     The least eigenvalue of such a covariance follows the law of Tracy and Widom. Its unit is taken as a
-    deviation here: beyond 6 of them lies less than one in a million.
+    deviation here: beyond 6 of them lies less than one in a million. Where rows are few it is 0, and says
+    nothing: lengths and distances of rows are checked all the same.
 
     >>> round(_least_share(12, 100), 2), round(_least_share(12, 10_000), 2), _least_share(4, 16)
     (0.45, 0.95, 0.0)

@@ -203,8 +203,9 @@ def common_dtype(types: Sequence[str | None]) -> str:
 # a second of a processor's time for every command that writes a shard.
 def _numbers(values: npt.NDArray[Any]) -> pa.Array:
     """Numbers where they are, (n,)."""
+    native = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
     return pa.Array.from_buffers(
-        pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))]
+        pa.from_numpy_dtype(native.dtype), len(native), [None, pa.py_buffer(native)]
     )
 
 
@@ -238,7 +239,7 @@ def write_shard(shard: Shard, shape: Shape, path: Path) -> None:
         column: _lists(shard.values, element_count(shape)),
     }
     if shard.labels is not None:
-        columns[LABEL] = _numbers(shard.labels)
+        columns[LABEL] = _numbers(shard.labels.astype(np.int64))
     columns.update({name: pa.array(values) for name, values in shard.extra.items()})
     table = pa.table(columns)
     image = table.schema.get_field_index(column)

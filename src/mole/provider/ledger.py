@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from mole.errors import DeliveryError, ParameterError
 from mole.exchange.manifest import Manifest
@@ -39,7 +38,7 @@ class Entry:
         skipped: names of the samples that were left out.
         resize: how images were brought to size; None where they were not, or in entries before version 0.7.
         bits: what a row of a protected delivery tells at most; None for others.
-        place: where it was written, without passwords and tokens; None in older entries.
+        place: where it was first written, without passwords and tokens; None in older entries.
         sealed_for: the age recipients who can open it; none of an open delivery, or in older entries.
     """
 
@@ -193,15 +192,17 @@ def read_ledger(key_path: Path) -> list[Entry]:
 
 
 def _without_secrets(place: str) -> str:
-    """A URL without what may be a password or a token in it; a path as it is.
+    """A URL without anything that may be a password or a token; a path as it is.
 
     >>> _without_secrets("ftp://me:secret@host/photos?token=abc"), _without_secrets("/data/photos")
     ('ftp://host/photos', '/data/photos')
+    >>> _without_secrets("dir::memory://me:se/c?ret@host/photos")
+    'dir::memory://host/photos'
     """
-    if "://" not in place:
+    protocol, separator, rest = place.partition("://")
+    if not separator:
         return place
-    url = urlsplit(place)
-    return urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
+    return protocol + separator + rest.rpartition("@")[2].partition("?")[0]
 
 
 def _read(path: Path) -> list[Entry]:
@@ -217,7 +218,9 @@ def _read(path: Path) -> list[Entry]:
         raise DeliveryError(f"{path} is damaged: restore it, or move it away to start a new one") from None
 
 
-def _entry(content: dict[str, Any]) -> Entry:
+def _entry(content: Any) -> Entry:
+    if not isinstance(content, dict):
+        raise TypeError("an entry of another kind")
     lists = {name: tuple(content.get(name, ())) for name in ("skipped", "sealed_for")}
     entry = Entry(**{**content, **lists})
     texts = (entry.date, entry.delivery_id, entry.key_fingerprint, entry.layer_fingerprint)
