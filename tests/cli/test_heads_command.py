@@ -101,6 +101,26 @@ def test_a_head_of_wrong_scale_is_calibrated(place, tmp_path):
     assert right(*fresh, "--out", tmp_path / "answers.parquet", cwd=place)["accuracy"] > 0.9
 
 
+def test_a_head_that_points_elsewhere_is_adapted_and_a_good_one_is_not(place, tmp_path):
+    home = read_head(place / "head.onnx")
+    turned = Head(np.roll(home.head.weight, 3, axis=1), home.head.intercept)
+    write_head(place / "turned.onnx", HomeHead(turned, home.front, home.clip))
+    given = ("calibrate", "more.npz", "--front", "front.onnx", "--head")
+    alone = right(*given, "turned.onnx", "--out", tmp_path / "scaled.onnx", cwd=place)
+    better = right(*given, "turned.onnx", "--adapt", "--out", tmp_path / "adapted.onnx", cwd=place)
+    assert "adapted" not in alone
+    assert better["adapted"] is True
+    assert better["accuracy after"] > max(0.9, alone["accuracy after"] + 0.05)
+    answers = ("predict", "photos.npz", "--front", "front.onnx", "--head", tmp_path / "adapted.onnx")
+    told = right(*answers, "--split", "test", "--out", tmp_path / "answers.parquet", cwd=place)
+    assert told["accuracy"] > 0.9
+    said = call(*given, "turned.onnx", "--adapt", "--out", tmp_path / "again.onnx", cwd=place).stderr
+    assert "again.onnx has learnt from clean images: keep it at home" in said
+    (place / "turned.onnx").unlink()
+    kept = call(*given, "head.onnx", "--adapt", "--out", tmp_path / "kept.onnx", cwd=place).stderr
+    assert "weights stay as they were" in kept
+
+
 @pytest.mark.parametrize(
     ("call_of", "words"),
     [

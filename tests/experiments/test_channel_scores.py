@@ -6,6 +6,7 @@ import pytest
 from mole.experiments.channel_scores import (
     Features,
     Parts,
+    adapted_accuracy,
     calibrated_accuracy,
     identified,
     logistic,
@@ -75,6 +76,14 @@ def test_calibration_puts_a_wrong_intercept_right():
     half, rest = rows.first(400), Features(rows.rows[400:], rows.labels[400:])
     assert scored(wrong, rest).accuracy < 0.6
     assert calibrated_accuracy(wrong, half, rest) > 0.95
+
+
+def test_adapting_mends_a_head_that_calibration_cannot():
+    own, rest = blobs(300, 6), blobs(1000, 7)
+    two = [Features(one.rows[one.labels < 2], one.labels[one.labels < 2]) for one in (own, rest)]
+    elsewhere = Head(np.eye(2, FEATURES, k=5), np.zeros(2))
+    assert calibrated_accuracy(elsewhere, *two) < 0.7
+    assert adapted_accuracy(elsewhere, *two) > 0.9
 
 
 @pytest.fixture

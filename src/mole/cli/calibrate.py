@@ -23,7 +23,7 @@ from mole.cli.options import (
     parse_depth,
     parse_window,
 )
-from mole.cli.terminal import progress_bar, show, warnings_said
+from mole.cli.terminal import note, progress_bar, show, warnings_said
 from mole.protection.head_file import write_head
 from mole.provider.at_home import AtHome
 from mole.provider.home_calibration import calibrate as library
@@ -38,6 +38,14 @@ def calibrate(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The head to write.")] = Path(
         "calibrated.onnx"
     ),
+    adapt: Annotated[
+        bool,
+        typer.Option(
+            "--adapt",
+            help="Correct the head's weights too, if images that were held out show that it helps. Keep "
+            "such a head at home: it has learnt from clean images.",
+        ),
+    ] = False,
     mode: ModeOption = None,
     resize: ResizeOption = None,
     skip_bad: SkipBadOption = False,
@@ -52,8 +60,9 @@ def calibrate(
 ) -> None:
     """Make a head's probabilities right on labelled images of your own, at home.
 
-    One factor, an intercept for each class and, of two classes, a threshold are fitted. The scores
-    afterwards are of images that were held out: each fifth is scored by what the others decided.
+    One factor, an intercept for each class and, for two classes, a threshold are fitted; with --adapt, a
+    correction of the weights as well, which wants some hundred images. The scores afterwards are of
+    images that were held out: each fifth is scored by what the others decided.
     """
     check_output(out, force=force)
     source = open_source(
@@ -62,14 +71,20 @@ def calibrate(
     )  # fmt: skip
     at_home = AtHome.open(front, head, mode=mode, resize=resize, skip_bad=skip_bad)
     with warnings_said(quiet=quiet), progress_bar("Predicting", quiet=quiet) as progress:
-        found = library(at_home, source, progress=progress)
+        found = library(at_home, source, adapt=adapt, progress=progress)
     write_head(out, found.home)
     facts: dict[str, Any] = {"head": str(out), "images": found.before.rows}
+    if adapt:
+        facts["adapted"] = found.is_adapted
     for name, score in (("before", found.before), ("after", found.after)):
         facts |= {f"{one} {name}": value for one, value in _figures(score, as_json=as_json).items()}
     if found.home.head.classes == 2:
         facts["threshold"] = round(found.home.threshold, 4)
     show(facts, as_json=as_json)
+    if found.is_adapted:
+        note(f"{out} has learnt from clean images: keep it at home", quiet=quiet)
+    elif adapt:
+        note("weights stay as they were: held-out images do not show that a correction helps", quiet=quiet)
 
 
 def _figures(score: Score, *, as_json: bool) -> dict[str, Any]:

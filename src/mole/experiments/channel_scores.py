@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from mole.protection import Certificate, FreshNoise, clip, release
+from mole.protection.adapting import adapted
 from mole.protection.calibration import calibration
 from mole.protection.head import Head, fit_noisy_head, softmax
 from mole.scheme.shapes import Array
@@ -69,6 +70,7 @@ def score(parts: Parts, certificate: Certificate | None) -> dict[str, float]:
     found["nearest_mean_accuracy"] = scored(nearest_mean(noisy, parts.classes), parts.test).accuracy
     if parts.validation is not None and parts.classes == 2:
         found["calibrated_accuracy"] = calibrated_accuracy(head, parts.validation, parts.test)
+        found["adapted_accuracy"] = adapted_accuracy(head, parts.validation, parts.test)
     if certificate is not None:
         found["identified"] = identified(parts.train, noisy)
     return found
@@ -127,6 +129,12 @@ def calibrated_accuracy(head: Head, own: Features, clean: Features) -> float:
     found = calibration(head.scores(own.rows), own.labels)
     chances = found.probabilities(head.scores(clean.rows))[:, 1]
     return float(((chances >= found.threshold) == clean.labels).mean())
+
+
+def adapted_accuracy(head: Head, own: Features, clean: Features) -> float:
+    """The same after the head was adapted to those images, where they show that it helps."""
+    better = adapted(head, own.rows, own.labels)
+    return calibrated_accuracy(head, own, clean) if better is None else scored(better, clean).accuracy
 
 
 def identified(clean: Features, noisy: Features, candidates: int = CANDIDATES) -> float:

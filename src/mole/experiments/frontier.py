@@ -20,6 +20,7 @@ from mole.experiments.channel_scores import (
     CANDIDATES,
     Features,
     Parts,
+    adapted_accuracy,
     attacked,
     best_head,
     score,
@@ -41,6 +42,7 @@ from mole.experiments.image_sets import ImageSet, Part, all_of, preparation_for,
 from mole.experiments.learned_decoder import inversion
 from mole.protection import Certificate
 from mole.protection.front_file import read_front
+from mole.protection.head import Head
 from mole.sources.source import Source
 
 
@@ -61,7 +63,7 @@ class Effort:
         attacked: how many test images it rebuilds.
     """
 
-    bits: Sequence[float | None] = (None, 8.0, 2.0, 1.0, 0.5)
+    bits: Sequence[float | None] = (None, 8.0, 2.0, 1.0, 0.9, 0.5)
     draws: int = 3
     dimensions: int = 128
     with_first_layer: bool = True
@@ -232,6 +234,9 @@ class _Frontier:
         )
         answers = scored(best_head(own, 0.0, images.classes), test)
         scores = {"accuracy": answers.accuracy, **({} if answers.auc is None else {"auc": answers.auc})}
+        if images.classes == 2:  # adapted from a head that knows nothing
+            nothing = Head(np.zeros((2, way.front.dimensions)), np.zeros(2))
+            scores["adapted_accuracy"] = adapted_accuracy(nothing, own, test)
         return {"images": len(part), **{name: round(value, 4) for name, value in scores.items()}}
 
     def _decoder(self, way: Compared) -> list[dict[str, Any]]:

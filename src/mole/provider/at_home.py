@@ -24,7 +24,7 @@ from mole.scheme.shapes import Array
 from mole.sources.opening import open_source
 from mole.sources.plain_samples import read_many
 from mole.sources.preparation import MODES, RESIZES, Mode, Preparation, Resize
-from mole.sources.source import Source
+from mole.sources.source import Source, Split
 
 SAMPLES_AT_ONCE = 256
 CLASS_NAMES = b"class_names"  # of the whole table, in its metadata
@@ -126,23 +126,50 @@ class AtHome:
             words = f"labels are left out: {other_classes(source, self.home)}"
             warnings.warn(words, MoleWarning, stacklevel=2)
         splits, names, scores, labels = [], [], [], []
-        done = 0
-        with FrontRunner(self.front) as run:
-            for name, index, images in plain_batches(self.preparation, source, skip_bad=self.skip_bad):
-                split = source.splits[name]
-                features = clip(run(images), self.home.clip)[0]
-                scores.append(self.home.head.scores(features))
-                splits += [name] * len(index)
-                names += [split.name_of(one) for one in index]
-                if split.labels is not None and numbers is not None:
-                    labels += [numbers.get(int(one), -1) for one in split.labels[index]]
-                done += len(index)
-                progress(done, source.count)
+        for name, index, features in self._features(source, progress):
+            split = source.splits[name]
+            scores.append(self.home.head.scores(features))
+            splits += [name] * len(index)
+            names += [split.name_of(one) for one in index]
+            labels += _labels(split, index, numbers)
         every = np.concatenate(scores) if scores else np.empty((0, self.home.head.classes))
         found = np.array(labels, np.int64) if len(labels) == len(every) and len(every) else None
         has_names = source.classes is not None and len(source.classes) == self.home.head.classes
         theirs = source.classes if has_names else None
         return Seen(splits, names, every, found, self.home.class_names or theirs)
+
+    def labelled_features(
+        self, source: Source, progress: Progress = no_progress
+    ) -> tuple[npt.NDArray[np.float64], Labels | None]:
+        """Clipped features of all images, (n, d), and their labels as the head numbers classes.
+
+        A label is -1 where the head does not know the class; there are none where an image has none.
+        """
+        numbers = class_numbers(source, self.home.class_names, self.home.head.classes)
+        rows, labels = [], []
+        for name, index, features in self._features(source, progress):
+            rows.append(features)
+            labels += _labels(source.splits[name], index, numbers)
+        every = np.concatenate(rows) if rows else np.empty((0, self.front.dimensions))
+        return every, np.array(labels, np.int64) if len(labels) == len(every) and len(every) else None
+
+    def _features(
+        self, source: Source, progress: Progress
+    ) -> Iterator[tuple[str, list[int], npt.NDArray[np.float64]]]:
+        """The split, the numbers of its samples and their features, some at a time."""
+        done = 0
+        with FrontRunner(self.front) as run:
+            for name, index, images in plain_batches(self.preparation, source, skip_bad=self.skip_bad):
+                yield name, index, clip(run(images), self.home.clip)[0]
+                done += len(index)
+                progress(done, source.count)
+
+
+def _labels(split: Split, index: list[int], numbers: dict[int, int] | None) -> list[int]:
+    """Labels of some samples as the head numbers classes; none where there are none, or others."""
+    if split.labels is None or numbers is None:
+        return []
+    return [numbers.get(int(one), -1) for one in split.labels[index]]
 
 
 def plain_batches(
