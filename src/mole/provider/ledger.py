@@ -22,6 +22,7 @@ from mole.errors import DeliveryError, ParameterError
 from mole.exchange.manifest import Manifest
 from mole.quantities import joined
 from mole.storage.atomic import reason_of
+from mole.url_secrets import without_secrets
 
 SUFFIX = ".ledger"
 STATE = "MOLE_STATE"
@@ -144,7 +145,7 @@ class Ledger:
             skipped=tuple(skipped),
             resize=manifest.resize,
             bits=None if manifest.protection is None else manifest.protection.most_bits,
-            place=None if place is None else _without_secrets(place),
+            place=None if place is None else without_secrets(place),
             sealed_for=tuple(sealed_for),
         )
         failures = []
@@ -189,20 +190,6 @@ def ledger_path(key_path: Path) -> Path:
 def read_ledger(key_path: Path) -> list[Entry]:
     """What the ledger beside a key tells of keys of this name, oldest first."""
     return _read(ledger_path(key_path))
-
-
-def _without_secrets(place: str) -> str:
-    """A URL without anything that may be a password or a token; a path as it is.
-
-    >>> _without_secrets("ftp://me:secret@host/photos?token=abc"), _without_secrets("/data/photos")
-    ('ftp://host/photos', '/data/photos')
-    >>> _without_secrets("dir::memory://me:se/c?ret@host/photos")
-    'dir::memory://host/photos'
-    """
-    protocol, separator, rest = place.partition("://")
-    if not separator:
-        return place
-    return protocol + separator + rest.rpartition("@")[2].partition("?")[0]
 
 
 def _read(path: Path) -> list[Entry]:
