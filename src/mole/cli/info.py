@@ -92,7 +92,8 @@ def _delivery_facts(delivery: Delivery) -> dict[str, Any]:
 
 
 def _key_facts(key: MorphKey) -> dict[str, Any]:
-    entries = Ledger(key.fingerprint, key.path).entries()
+    ledger = Ledger(key.fingerprint, key.path)
+    entries, deliveries = ledger.entries(), ledger.deliveries()
     whitened = key.core == "whitened"
     return {
         "what": "key",
@@ -106,8 +107,8 @@ def _key_facts(key: MorphKey) -> dict[str, Any]:
             else {}
         ),
         "second file": "the key's name with .whitening" if whitened else None,
-        "deliveries": len(entries),
-        "rows delivered": sum(entry.rows for entry in entries),
+        "deliveries": len(deliveries),
+        "rows delivered": sum(entry.rows for entry in deliveries),
         "first layers": len({entry.layer_fingerprint for entry in entries}),
         "last delivery": entries[-1].date if entries else None,
     }
