@@ -38,7 +38,10 @@ OPENED = ["--layer", "layer.safetensors", "--key", "my.key", "--identity", "iden
 def test_both_roles_from_end_to_end(place, tmp_path):
     checks = right("verify", "delivery", cwd=place)
     assert all(check["holds"] for check in checks.values())
-    assert right("info", "delivery", cwd=place)["rows"] == {"train": 400, "test": 20}
+    facts = right("info", "delivery", cwd=place)
+    assert facts["rows"] == {"train": 400, "test": 20}
+    assert facts["delivery id"] == json.loads((place / "delivery/manifest.json").read_text())["delivery_id"]
+    assert facts["recipients"].startswith("none: it is not sealed")
     out = tmp_path / "recovered.npz"
     right("recover", "delivery", "--key", "my.key", "--identity", "identity.txt", "--out", out, cwd=place)
     with np.load(out) as recovered, np.load(place / "data.npz") as truth:
