@@ -26,7 +26,7 @@ def ledger(
         str,
         typer.Argument(
             metavar="KEY",
-            help="Your key, or its fingerprint, which asks for no passphrase (for scripts).",
+            help="Your key, or its fingerprint, with which no passphrase is asked for, as scripts need it.",
         ),
     ],
     passphrase_file: PassphraseFileOption = None,
