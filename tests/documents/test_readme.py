@@ -105,7 +105,7 @@ def test_the_speed_of_deliveries_and_the_demos_accuracies_are_the_benchmarks():
     for name, arm in arms.items():
         assert f"| {name} | {100 * arm['accuracy']:.1f} % | {100 * arm['spread']:.1f} % |" in README
     assert "Two runs of the protected arm may differ by two to three points" in words
-    assert 2 < 100 * arms[PROTECTED_ARM]["spread"] * 2 * 2**0.5 < 3  # two deviations of a difference
+    assert 2 < 100 * arms[PROTECTED_ARM]["spread"] * 2 * 2**0.5 < 3  # two deviations between single seeds
 
 
 def test_the_targets_are_met_by_the_committed_results():
