@@ -144,3 +144,19 @@ def test_rows_tell_whether_features_are_theirs(rng, rows, answer):
         assert protected_subject.is_own(noisy, rng.permutation(features), 0.9) is False
         assert not protected_subject.is_too_much(noisy - features, 0.9)
         assert protected_subject.is_too_much(noisy - 3 * features, 0.9)
+
+
+def test_the_fewest_rows_that_tell_are_not_mistaken_by_chance(rng):
+    """A limit 3 deviations away, which noise crosses once in 740 times, would fail here on both sides."""
+    draws, sigma = 20_000, 0.9
+    features, others = rng.normal(size=(2, 131, 16))
+    apart = np.linalg.norm(features - np.roll(features, 1, axis=0))
+    shrink = 2 * sigma * protected_subject.TELLING * (1 + 1e-9) / apart
+    features, others = shrink * features, shrink * others
+    assert protected_subject.is_own(features, features * (1 - 1e-8), sigma) is None  # no fewer tell
+    right, wrong = 0, 0
+    for _ in range(draws):
+        noise = sigma * rng.normal(size=features.shape)
+        right += protected_subject.is_own(features + noise, features, sigma) is True
+        wrong += protected_subject.is_own(others + noise, features, sigma) is False
+    assert (right, wrong) == (draws, draws)

@@ -38,7 +38,10 @@ OPENED = ["--layer", "layer.safetensors", "--key", "my.key", "--identity", "iden
 def test_both_roles_from_end_to_end(place, tmp_path):
     checks = right("verify", "delivery", cwd=place)
     assert all(check["holds"] for check in checks.values())
-    assert right("info", "delivery", cwd=place)["rows"] == {"train": 400, "test": 20}
+    facts = right("info", "delivery", cwd=place)
+    assert facts["rows"] == {"train": 400, "test": 20}
+    assert facts["delivery id"] == json.loads((place / "delivery/manifest.json").read_text())["delivery_id"]
+    assert facts["recipients"].startswith("none: it is not sealed")
     out = tmp_path / "recovered.npz"
     right("recover", "delivery", "--key", "my.key", "--identity", "identity.txt", "--out", out, cwd=place)
     with np.load(out) as recovered, np.load(place / "data.npz") as truth:
@@ -236,11 +239,11 @@ def test_the_ledger_knows_every_delivery_and_stops_a_second_developer(place, tmp
     said = call(*calls[2][:-1], "--allow-second-layer", cwd=place)
     assert (said.returncode, "used for another first layer before" in said.stderr) == (0, True)
     entries = [json.loads(line) for line in (tmp_path / "k.ledger").read_text().splitlines()]
-    assert [entry["rows"] for entry in entries] == [420, 420]  # the same delivery twice counts once
+    assert [Path(entry["place"]).name for entry in entries] == ["d0", "d1", "d2"]
     assert (tmp_path / "k.ledger").stat().st_mode & 0o777 == 0o600
     facts = right("info", tmp_path / "k", "--identity", "identity.txt", cwd=place)
     assert (facts["deliveries"], facts["rows delivered"], facts["first layers"]) == (2, 840, 2)
-    assert facts["last delivery"] == entries[1]["date"]
+    assert facts["last delivery"] == entries[2]["date"]
     (tmp_path / "k.ledger").unlink()  # and a key without its ledger is the same key
     for named in ([made["fingerprint"]], [tmp_path / "k", "--identity", "identity.txt"]):
         found = right("ledger", *named, cwd=place)
@@ -248,7 +251,9 @@ def test_the_ledger_knows_every_delivery_and_stops_a_second_developer(place, tmp
             entry["delivery_id"] for entry in entries
         }
     shown = call("ledger", made["fingerprint"], cwd=place).stdout
-    assert re.search(r"^deliveries +2$", shown, flags=re.MULTILINE)
+    for line in ("deliveries +2", "rows +840", "copies +1"):  # the same delivery twice counts once
+        assert re.search(f"^{line}$", shown, flags=re.MULTILINE)
+    assert f"delivery {entries[0]['delivery_id']}, a copy in {tmp_path / 'd1'}, not sealed\n" in shown
     assert f"420 rows for first layer 2 ({make_layer(seed=1).fingerprint}), delivery " in shown
 
 

@@ -1,51 +1,17 @@
-"""What the other side wrote never steers a terminal, and is never slow to print."""
+"""What the other side wrote never steers a terminal."""
 
 import hashlib
 import json
-import time
 
 import pytest
 
 import mole
 from command import call
 from deliveries import SMALL, make_key, make_layer, write_npz
-from mole.cli.fit_to_print import fit_to_print, masked
+from mole.cli.fit_to_print import fit_to_print
 from mole.foreign_text import listed, printable, shown
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 \u202egnp.exe\u2028mole: all is right\n\x9b31m"
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["a.", "a://", "://", "a:b", "?", "?a", "&sig", "a@", "://a:", "//:@", "-+.", "?key=", "1/", "://a:1"],
-)
-def test_a_megabyte_of_anything_is_masked_at_once(piece):
-    for text in (piece * (300_000 // len(piece)), "x://u:" + piece * 50_000, piece * 50_000 + "@"):
-        started = time.process_time()
-        masked(text)
-        assert time.process_time() - started < 3
-
-
-@pytest.mark.parametrize(
-    ("text", "shown_as"),
-    [
-        ("ftp://me:secret@host/x", "ftp://me:***@host/x"),
-        ("ftp://me:se/cr@et@host/x", "ftp://me:***@host/x"),
-        ("s3://b::ftp://me:secret@host", "s3://b:***@host"),
-        ("http://host:8080/a@b", "http://host:8080/a@b"),
-        ("http://host:8080/me@b http://u:p@h", "http://host:8080/me@b http://u:***@h"),
-        (
-            "'ftp://me:secret@host' and 'ftp://you:word@host'",
-            "'ftp://me:***@host' and 'ftp://you:***@host'",
-        ),
-        ("FTP://:secret@host", "FTP://:***@host"),
-        ("https://h/x?size=3&X-Amz-Signature=ab&b=2", "https://h/x?size=3&X-Amz-Signature=***&b=2"),
-        ("https://h/x?a?token=abc", "https://h/x?a?token=***"),
-        ("me@host and 3:4", "me@host and 3:4"),
-    ],
-)
-def test_what_is_masked(text, shown_as):
-    assert masked(text) == shown_as
 
 
 def test_hostile_text_in_a_message():

@@ -133,3 +133,7 @@ def test_the_help_of_all_ends_with_an_example():
 )
 def test_the_choices_are_those_of_the_library(name, option, choices):
     assert f"  --{option.replace('_', '-')} {'|'.join(choices)}" in help_of(name)
+
+
+def test_the_ledger_says_what_asks_for_no_passphrase():
+    assert "its fingerprint, with which no passphrase is asked for" in " ".join(help_of("ledger").split())

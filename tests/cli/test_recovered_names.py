@@ -51,6 +51,7 @@ def test_images_come_back_under_their_names(place, delivery, tmp_path, out):
         "mole: note: the delivery has 8 bits: a value may be off by about "
         f"{facts['largest error']:g} grey levels of 255"
     )
+    assert "deliver with --dtype float16 where that is too much" in done.stderr
     for number in range(COUNT):
         found = np.asarray(
             Image.open(tmp_path / out / ("odd" if number % 2 else "even") / f"{number:02d}.png")

@@ -56,6 +56,11 @@ def test_the_developer_s_commands_take_an_identity(place, tmp_path):
     assert checks["signature"]["detail"].startswith("signed by SHA256:")
     facts = right("info", "d", *WITH, cwd=place)
     assert (facts["sealed"], facts["signature"][:16]) == (True, "signed by SHA256")
+    assert facts["recipients"] == f"{RECIPIENT} and the holder of the key"
+    assert (
+        facts["delivery id"]
+        == mole.Delivery.open(place / "d", identity=str(DEVELOPER)).manifest.delivery_id
+    )
     model = tmp_path / "model.safetensors"
     (place / "tiny_sealed.py").write_text(
         "import torch\n\ndef net():\n    return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, padding=1), "

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import layer_sizes
 import mole
+from mole.cli.app import load_command
 from mole.demo.protected_arm import NAME as PROTECTED_ARM
 from mole.provider.ledger import Entry
 from mole.storage.checked import read_metadata
@@ -102,6 +104,8 @@ def test_the_speed_of_deliveries_and_the_demos_accuracies_are_the_benchmarks():
     assert arms["morphed, no augmented layer"]["accuracy"] < arms[PROTECTED_ARM]["accuracy"]
     for name, arm in arms.items():
         assert f"| {name} | {100 * arm['accuracy']:.1f} % | {100 * arm['spread']:.1f} % |" in README
+    assert "Two runs of the protected arm may differ by two to three points" in words
+    assert 2 < 100 * arms[PROTECTED_ARM]["spread"] * 2 * 2**0.5 < 3  # two deviations between single seeds
 
 
 def test_the_targets_are_met_by_the_committed_results():
@@ -176,3 +180,30 @@ def test_make_targets_of_the_documents_exist():
         assert set(re.findall(r"\bmake ([a-z]+)\b(?=[ `\n])", (ROOT / document).read_text())) <= {
             *targets, "a", "sure",
         }  # fmt: skip
+
+
+def test_the_budget_that_the_quick_start_advises_is_the_default():
+    (budget,) = [part for part in load_command("audit").params if "--budget" in part.opts]
+    assert f"leave `--budget` out, which gives the attacks {budget.default:g}." in " ".join(README.split())
+
+
+def test_how_much_more_exact_float16_is_follows_from_the_table():
+    (said,) = re.findall(r"some (\d+) times as exact as `int8`", README)
+    for core in ("orthogonal", "whitened"):
+        *_, float16, int8 = re.search(rf"^\| `{core}` \|(.*)\|$", README, re.MULTILINE)[1].split("|")
+        assert float(int8) / float(float16) == pytest.approx(int(said), rel=0.3)
+
+
+def test_environments_that_the_readme_makes_are_ignored_by_git():
+    made = re.findall(r"-m venv (\w+)", README)
+    assert made
+    assert {f"/{name}/" for name in made} <= {*(ROOT / ".gitignore").read_text().splitlines()}
+
+
+def test_the_folders_that_become_splits_are_named(tmp_path):
+    (sentence,) = re.findall(r"Folders ([^.]*?) inside the data become splits", " ".join(README.split()))
+    names = re.findall(r"`(\w+)/`", sentence)
+    for name in names:
+        (tmp_path / name / "cat").mkdir(parents=True)
+        Image.new("L", (4, 4)).save(tmp_path / name / "cat" / "one.png")
+    assert {*mole.open_source(tmp_path).splits} == {*names} == {"train", "test"}

@@ -13,6 +13,8 @@ from deliveries import make_key, make_layer, write_npz
 from mole.errors import DeliveryError, MoleWarning, ParameterError
 from mole.provider.deliver import deliver
 from mole.provider.ledger import STATE, Ledger, keygen_warnings, read_ledger, state_folder
+from mole.storage.sealed import SealedStore
+from mole.storage.stores import LocalStore
 
 IDENTITY = pyrage.x25519.Identity.generate()
 ONE, TWO = make_layer().fingerprint, make_layer(1).fingerprint
@@ -63,7 +65,58 @@ def test_it_keeps_no_password_of_a_place(data):
     for place in ("memory://me:secret@host/a", "memory://me:sec/ret@host/b", "memory://me:sec?ret@host/c"):
         deliver(data, make_layer(), make_key(), place)
     places = {entry.place for entry in Ledger(make_key().fingerprint).entries()}
-    assert places == {"memory://host/a"}  # the same delivery each time, which counts once
+    assert places == {f"memory://host/{name}" for name in "abc"}
+
+
+def test_every_place_where_a_delivery_is_written_has_an_entry(tmp_path, data, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link").symlink_to(tmp_path)
+    deliver(data, make_layer(), make_key(), "one")
+    made = deliver(data, make_layer(), make_key(), "two")
+    for same in (tmp_path / "two", "link/two", f"file://{tmp_path}/two/"):  # finished there already
+        assert deliver(data, make_layer(), make_key(), same).was_complete
+    ledger = Ledger(make_key().fingerprint)
+    assert [entry.place for entry in ledger.entries()] == [str(tmp_path / "one"), str(tmp_path / "two")]
+    (once,) = ledger.deliveries()
+    assert (once.place, made.rows_under_key) == (str(tmp_path / "one"), 20)
+
+
+def test_a_delivery_that_is_resumed_has_one_entry(tmp_path, data, monkeypatch):
+    def cut_off(*arguments, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "record", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            deliver(data, make_layer(), make_key(), tmp_path / "d")
+    ledger = Ledger(make_key().fingerprint)
+    assert ledger.entries() == []
+    for _ in range(2):  # the first finds it finished, and nowhere recorded
+        deliver(data, make_layer(), make_key(), tmp_path / "d")
+        assert [entry.place for entry in ledger.entries()] == [str(tmp_path / "d")]
+
+
+def test_an_older_entry_does_not_know_its_place_or_who_can_open_it(tmp_path, data):
+    made = deliver(data, make_layer(), make_key(), tmp_path / "d")
+    ledger = Ledger(make_key().fingerprint)
+    (path,) = ledger.paths()
+    older = json.loads(path.read_text())
+    del older["place"], older["sealed_for"]
+    path.write_text(json.dumps(older) + "\n")
+    deliver(data, make_layer(), make_key(), tmp_path / "d")  # it may be the one that was found there
+    (entry,) = ledger.entries()
+    assert (entry.place, entry.sealed_for) == (None, None)
+    deliver(data, make_layer(), make_key(), tmp_path / "elsewhere")
+    assert [entry.place for entry in ledger.entries()] == [None, str(tmp_path / "elsewhere")]
+    assert {entry.delivery_id for entry in ledger.entries()} == {made.delivery.manifest.delivery_id}
+
+
+def test_a_store_that_seals_by_itself_is_not_called_open(tmp_path, data):
+    recipients, identities = [str(IDENTITY.to_public())], [str(IDENTITY)]
+    store = SealedStore(LocalStore(tmp_path / "d"), identities=identities, recipients=recipients)
+    assert deliver(data, make_layer(), make_key(), store).delivery.is_sealed
+    (entry,) = Ledger(make_key().fingerprint).entries()
+    assert entry.sealed_for is None
 
 
 def test_a_second_developer_is_refused_unless_allowed(key_path, tmp_path, data):

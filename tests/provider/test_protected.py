@@ -5,8 +5,8 @@ import onnx
 import pytest
 
 import mole
-from deliveries import SMALL, make_layer, write_npz
-from fronts import FEATURES, feature_key, feature_layer, front_model, write_front, write_map_front
+from deliveries import SMALL, make_layer
+from fronts import FEATURES, feature_key, feature_layer, front_model, write_map_front
 from mole.errors import DeliveryError, MoleWarning, ParameterError
 from mole.exchange.verify import verify
 from mole.protection.channel import clip, grid_step
@@ -19,19 +19,6 @@ from mole.provider.row_numbers import RowNumbers
 from mole.sources.opening import open_source
 from mole.sources.preparation import Preparation
 from secrets_kept import DEVELOPER, RECIPIENT
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("protected")
-    write_npz(folder / "data.npz")
-    write_front(folder / "front.onnx")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def protect(place):
-    return Protect(place / "front.onnx", bits=1.0)
 
 
 @pytest.fixture(scope="module")

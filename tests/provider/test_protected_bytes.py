@@ -8,25 +8,11 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from deliveries import SMALL, contents, write_npz
-from fronts import FEATURES, feature_key, feature_layer, write_front
+from deliveries import SMALL, contents
+from fronts import FEATURES, feature_key, feature_layer
 from mole.exchange.shards import Encoding, save_encoding
 from mole.provider import counting, delivery_maker, local_engine, protector, shard_maker, witnesses
 from mole.provider.deliver import deliver
-from mole.provider.protect import Protect
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("protected")
-    write_npz(folder / "data.npz")
-    write_front(folder / "front.onnx")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def protect(place):
-    return Protect(place / "front.onnx", bits=1.0)
 
 
 @pytest.fixture

@@ -2,11 +2,13 @@
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mole.errors import DeliveryError, KeyFileError, ParameterError
+from mole.storage.age import decrypt, encrypt
 from mole.storage.age_keys import parse_identities
 from mole.storage.checked import load_checked, write_checked
 from mole.storage.identities import identity_texts, recipient_texts
@@ -180,3 +182,30 @@ def test_what_is_said_of_ssh_keys_is_what_is_taken(tmp_path):
             recipient_texts([public])
         with pytest.raises(ParameterError, match=r"SSH private key \(Ed25519 or RSA\)$"):
             identity_texts(private)
+
+
+@pytest.mark.parametrize(
+    "alone",
+    [RECIPIENT, RECIPIENT.encode(), Path("recipient.txt"), ""],
+    ids=["text", "bytes", "path", "nothing"],
+)
+def test_a_recipient_by_itself_is_no_list_of_letters(tmp_path, alone):
+    ways = [
+        lambda: recipient_texts(alone),
+        lambda: encrypt(b"x", passphrase=None, recipients=alone, armoured=False),
+        lambda: encrypt(b"x", passphrase="and a passphrase", recipients=alone, armoured=False),
+        lambda: SealedStore(LocalStore(tmp_path), identities=[str(DEVELOPER)], recipients=alone),
+    ]
+    for way in ways:
+        with pytest.raises(ParameterError, match="recipients are a list, and one by itself was given: put"):
+            way()
+    assert recipient_texts([RECIPIENT]) == (RECIPIENT,)
+
+
+def test_nor_is_an_identity(store):
+    sealed = encrypt(b"x", passphrase=None, recipients=[RECIPIENT], armoured=False)
+    assert decrypt(sealed, passphrase=None, identities=[str(DEVELOPER)], name="it") == b"x"
+    with pytest.raises(ParameterError, match="identities are a list, and one by itself was given: put"):
+        decrypt(sealed, passphrase=None, identities=str(DEVELOPER), name="it")
+    with pytest.raises(ParameterError, match="identities are a list, and one by itself was given: put"):
+        SealedStore(store.inner, identities=str(DEVELOPER))

@@ -7,7 +7,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import mole
-from deliveries import SHAPE
+from deliveries import SHAPE, write_npz
 from mole.protection.front_file import front_metadata
 from mole.scheme.normalisation import Normalisation
 
@@ -42,6 +42,13 @@ def write_front(path: Path, seed: int = 0, features: int = FEATURES) -> Path:
     model = front_model(weight.astype(np.float32), normalisation=Normalisation((0.5,) * 3, (0.3,) * 3))
     onnx.save(model, path)
     return path
+
+
+def write_images_and_front(folder: Path) -> Path:
+    """Images, `data.npz`, and a front for them, `front.onnx`: what a protected delivery is made from."""
+    write_npz(folder / "data.npz")
+    write_front(folder / "front.onnx")
+    return folder
 
 
 def write_map_front(path: Path, maps: tuple[int, int, int]) -> Path:

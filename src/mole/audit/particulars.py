@@ -4,7 +4,6 @@ All of it stands in the delivery itself. Names in it, of splits, classes and col
 whoever shows them makes them fit to be shown.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -12,13 +11,10 @@ from urllib.parse import urlsplit
 from mole.analysis.figure import in_words
 from mole.errors import MoleError
 from mole.exchange.delivery import Delivery
-from mole.exchange.manifest import NAME as MANIFEST
+from mole.exchange.recipients import recipient_count
 from mole.exchange.signatures import check_delivery
 from mole.scheme.shapes import shape_text
-from mole.storage.age_stream import Header
-from mole.storage.sealed import SUFFIX, SealedStore
 
-RECIPIENT = re.compile(rb"^-> (?:X25519|ssh-ed25519|ssh-rsa) ", re.MULTILINE)
 BAD_SIGNATURE = "its signature does not belong to it"
 
 
@@ -75,7 +71,7 @@ class Particulars:
             data_bytes=manifest.data_bytes,
             all_bytes=sum(facts.bytes for facts in manifest.files.values()),
             has_layer=delivery.has_layer,
-            recipients=_recipients(delivery),
+            recipients=recipient_count(delivery),
             signature=_signature(delivery),
         )
 
@@ -103,14 +99,6 @@ def name_of(label: str) -> str:
     """
     path = urlsplit(label).path if "://" in label else label
     return path.rstrip("/").rpartition("/")[2] or "-"
-
-
-def _recipients(delivery: Delivery) -> int:
-    store = delivery.store
-    if not isinstance(store, SealedStore):
-        return 0
-    with store.inner.open(MANIFEST + SUFFIX) as file:
-        return len(RECIPIENT.findall(Header.read(file, delivery.label).text))
 
 
 def _signature(delivery: Delivery) -> str:

@@ -136,4 +136,5 @@ def _how_exact(error: float, manifest: Manifest) -> str:
     unit = f"grey levels of {255 if types == {'uint8'} else 65535}" if types <= {"uint8", "uint16"} else ""
     cut_off = manifest.clipped.rows if manifest.clipped else 0
     more = f"; {cut_off} rows that 8 bits cut off are further off" if cut_off else ""
-    return f"the delivery has 8 bits: a value may be off by about {error:g} {unit}".rstrip() + more
+    said = f"the delivery has 8 bits: a value may be off by about {error:g} {unit}".rstrip() + more
+    return f"{said}; deliver with --dtype float16 where that is too much"

@@ -30,7 +30,14 @@ from mole.sources.source import Source
 OutOption = Annotated[
     str, typer.Option("--out", "-o", metavar="FOLDER", help="Where the result goes: a folder or a URL.")
 ]
-DtypeOption = Annotated[Dtype, typer.Option(metavar=choices(DTYPES), help="How morphed values are stored.")]
+DtypeOption = Annotated[
+    Dtype,
+    typer.Option(
+        metavar=choices(DTYPES),
+        help="How morphed values are stored. int8 takes a quarter of the space and is the least exact; "
+        "float16 lies between: half the space, and much more exact than int8.",
+    ),
+]
 KeepOption = Annotated[
     list[str] | None,
     typer.Option(metavar="COLUMN", help="A column to hand over as it is. Repeatable."),

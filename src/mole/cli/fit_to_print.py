@@ -3,11 +3,11 @@
 Nothing that comes out of here can steer a terminal.
 """
 
-import re
 from collections.abc import Collection
 
 from mole.errors import MoleError, ProblemsError, with_advice
 from mole.foreign_text import listed, printable, shown
+from mole.url_secrets import masked
 
 MANY = 1000  # classes of a delivery, all shown where a person may want to know them
 LONGEST_VALUE = 2000  # characters of one value in a table
@@ -17,34 +17,6 @@ OPTIONS = {
     "replace": "force",
     "model": "served-name",
 }
-
-# Each of these reads every character once: text may be long, and somebody else's.
-_WORD = re.compile(r"[^\s'\"]+")
-_USER = re.compile(r"://[^/:@]*:(?!\d+/)")  # a port is not a password
-_PARAMETER = re.compile(r"([?&]([^=&?\s]*)=)[^&\s'\"]+")
-_SECRET = re.compile("sig|token|secret|password|credential|key", re.IGNORECASE)
-
-
-def masked(text: str) -> str:
-    """The same text, without the passwords and tokens of URLs in it.
-
-    >>> masked("ftp://me:secret@host/photos is not there")
-    'ftp://me:***@host/photos is not there'
-    >>> masked("https://host/photos.npz?size=3&token=abc cannot be read")
-    'https://host/photos.npz?size=3&token=*** cannot be read'
-    """
-    without_passwords = _WORD.sub(_without_password, text) if "://" in text else text
-    return _PARAMETER.sub(
-        lambda found: f"{found[1]}***" if _SECRET.search(found[2]) else found[0], without_passwords
-    )
-
-
-def _without_password(word: re.Match[str]) -> str:
-    """A word with the first password masked: up to the last '@', because one may have a slash in it."""
-    text = word[0]
-    last = text.rfind("@")
-    user = _USER.search(text, 0, last) if last >= 0 else None
-    return text if user is None else f"{text[: user.end()]}***{text[last:]}"
 
 
 def fit_to_print(text: str) -> str:

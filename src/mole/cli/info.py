@@ -14,6 +14,7 @@ from mole.exchange.checkpoint_files import is_checkpoint, read_checkpoint
 from mole.exchange.delivery import Delivery
 from mole.exchange.layer_files import load
 from mole.exchange.protection_words import protection_facts
+from mole.exchange.recipients import recipients_in_words
 from mole.exchange.served_model import is_served, read_served
 from mole.exchange.signatures import check_delivery
 from mole.exchange.split_roles import rows_by_split, views_by_split
@@ -69,7 +70,9 @@ def _delivery_facts(delivery: Delivery) -> dict[str, Any]:
     manifest = delivery.manifest
     return {
         "what": "delivery",
+        "delivery id": manifest.delivery_id,
         "sealed": delivery.is_sealed,
+        "recipients": recipients_in_words(delivery),
         "signature": check_delivery(delivery),
         "rows": rows_by_split(delivery),
         **views_by_split(delivery),
@@ -92,7 +95,8 @@ def _delivery_facts(delivery: Delivery) -> dict[str, Any]:
 
 
 def _key_facts(key: MorphKey) -> dict[str, Any]:
-    entries = Ledger(key.fingerprint, key.path).entries()
+    ledger = Ledger(key.fingerprint, key.path)
+    entries, deliveries = ledger.entries(), ledger.deliveries()
     whitened = key.core == "whitened"
     return {
         "what": "key",
@@ -106,8 +110,8 @@ def _key_facts(key: MorphKey) -> dict[str, Any]:
             else {}
         ),
         "second file": "the key's name with .whitening" if whitened else None,
-        "deliveries": len(entries),
-        "rows delivered": sum(entry.rows for entry in entries),
+        "deliveries": len(deliveries),
+        "rows delivered": sum(entry.rows for entry in deliveries),
         "first layers": len({entry.layer_fingerprint for entry in entries}),
         "last delivery": entries[-1].date if entries else None,
     }

@@ -22,7 +22,13 @@ from mole.quantities import joined
 
 
 def ledger(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Your key, or its fingerprint.")],
+    key: Annotated[
+        str,
+        typer.Argument(
+            metavar="KEY",
+            help="Your key, or its fingerprint, with which no passphrase is asked for, as scripts need it.",
+        ),
+    ],
     passphrase_file: PassphraseFileOption = None,
     identity: IdentityOption = None,
     set_budget: Annotated[
@@ -34,7 +40,10 @@ def ledger(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List what was delivered under a key, from the ledger beside it and the one in your own folder."""
+    """List what was delivered under a key, from the ledger beside it and the one in your own folder.
+
+    With a fingerprint no key is opened, and only the ledger in your own folder is read.
+    """
     found = _ledger(key, passphrase_file, identity)
     if set_budget is not None:
         if found.key_path is None:
@@ -42,15 +51,16 @@ def ledger(
         if not 0 < set_budget < math.inf:
             raise CallError(f"--set-budget takes a positive number of bits, such as 4, not {set_budget:g}")
         Spending.beside(found).set_budget(set_budget)
-    entries = found.entries()
+    entries, deliveries = found.entries(), found.deliveries()
     requests = RequestLog.beside(found).entries()
     layers = list(dict.fromkeys(entry.layer_fingerprint for entry in entries))
     if replaced := found.replaced_key():
         warn(f"the ledger beside {key} saw another key last, with the fingerprint {replaced}", quiet=quiet)
     facts: dict[str, Any] = {
         "key fingerprint": found.fingerprint,
-        "deliveries": len(entries),
-        "rows": sum(entry.rows for entry in entries),
+        "deliveries": len(deliveries),
+        "rows": sum(entry.rows for entry in deliveries),
+        **({"copies": len(entries) - len(deliveries)} if len(entries) > len(deliveries) else {}),
         "first layers": layers,
         **_spent(Spending.kept(found), entries, requests),
         **_asked(requests),
@@ -61,7 +71,8 @@ def ledger(
         return
     show({**facts, "first layers": len(layers)}, as_json=False)
     for entry in entries:
-        typer.echo(_line(entry, layers.index(entry.layer_fingerprint) + 1))
+        is_copy = entry not in deliveries
+        typer.echo(_line(entry, layers.index(entry.layer_fingerprint) + 1, is_copy=is_copy))
 
 
 def _ledger(key: str, passphrase_file: Path | None, identity: list[Path] | None) -> Ledger:
@@ -100,11 +111,18 @@ def _spent(
     return {"bits given away": round(max(spending.totals().values(), default=0.0), 6), **limit}
 
 
-def _line(entry: Entry, layer: int) -> str:
-    """One delivery in words."""
+def _line(entry: Entry, layer: int, *, is_copy: bool) -> str:
+    """One delivery in words, in one of the places where it was written."""
     skipped = f", {len(entry.skipped)} left out" if entry.skipped else ""
     bits = "" if entry.bits is None else f" of at most {counted_bits(entry.bits)} each"
     what = f"{entry.rows} rows{bits} for first layer {layer} ({entry.layer_fingerprint}){skipped}"
+    again = ", a copy" if is_copy else ""
     place = "" if entry.place is None else f" in {entry.place}"
-    sealed = f", sealed for {joined([*entry.sealed_for])}" if entry.sealed_for else ""
-    return f"{entry.date}  {what}, delivery {entry.delivery_id}{place}{sealed}"
+    return f"{entry.date}  {what}, delivery {entry.delivery_id}{again}{place}{_sealing(entry)}"
+
+
+def _sealing(entry: Entry) -> str:
+    """For whom a delivery is sealed; nothing where that is not known."""
+    if entry.sealed_for is None:
+        return ""
+    return f", sealed for {joined([*entry.sealed_for])}" if entry.sealed_for else ", not sealed"

@@ -17,11 +17,12 @@ import typer
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from mole.cli.fit_to_print import fit_to_print, in_options, in_words, masked
+from mole.cli.fit_to_print import fit_to_print, in_options, in_words
 from mole.errors import MoleError, MoleWarning, PrivacyWarning, ProblemsError
 from mole.foreign_text import LONGEST
 from mole.progress import Progress
 from mole.quantities import size_text
+from mole.url_secrets import masked
 
 
 def complain(text: str, problems: Sequence[str] = ()) -> None:

@@ -17,6 +17,11 @@ from mole.protection.calibration import calibration
 from mole.protection.head import Head, softmax
 from mole.scheme.shapes import Array
 
+try:  # an extra: calibration works without
+    from scipy.optimize import minimize
+except ImportError:
+    minimize = None
+
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 FOLDS = 5  # parts, of which each is held out once
@@ -68,10 +73,8 @@ def adapted(head: Head, features: Array, labels: Labels) -> Head | None:
 
 def _corrections(head: Head, rows: Floats, labels: Labels, penalties: Sequence[float]) -> list[Head]:
     """The calibrated head, and the best correction of it under each penalty, the strictest first."""
-    try:
-        from scipy.optimize import minimize  # noqa: PLC0415  (an extra)
-    except ImportError:
-        raise MissingExtraError("adapting a head needs SciPy", "front") from None
+    if minimize is None:
+        raise MissingExtraError("adapting a head needs SciPy", "front")
     calibrated = calibration(head.scores(rows), labels).apply(head)
     scores, truth = calibrated.scores(rows), np.eye(head.classes)[labels]
     shape = head.weight.shape

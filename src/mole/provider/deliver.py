@@ -52,6 +52,7 @@ from mole.sources.reading import Bits, Reading, Window
 from mole.sources.source import BadSampleError, Source, without_labels
 from mole.storage.identities import recipient_texts
 from mole.storage.locations import absolute
+from mole.storage.sealed import SealedStore
 from mole.storage.signing import SigningKey
 from mole.storage.stores import Store
 
@@ -118,7 +119,7 @@ def deliver(
     replace: bool = False,
     progress: Progress = no_progress,
 ) -> Delivered:
-    """Make a delivery, or go on with an unfinished one, and record it in the key's ledger.
+    """Make a delivery, or go on with an unfinished one, and record it and its place in the key's ledger.
 
     Args:
         source: the provider's data: its path or URL, or an opened source.
@@ -226,12 +227,15 @@ def deliver(
         plan, opened, key, out, counting, replace=replace, signing=signing, product=product,
         write_shards=write_shards, progress=progress,
     )  # fmt: skip
-    place = absolute(made.delivery.store.label)
-    left_out = [bad.name for bad in made.skipped]
-    for failure in ledger.record(made.delivery.manifest, left_out, place=place, sealed_for=sealed_for):
+    failures = ledger.record(
+        made.delivery.manifest, [bad.name for bad in made.skipped], place=made.delivery.label,
+        sealed_for=None if isinstance(out, SealedStore) else sealed_for,  # a store has its own
+        was_complete=made.was_complete,
+    )  # fmt: skip
+    for failure in failures:
         warnings.warn(failure, MoleWarning, stacklevel=2)
     warn_of_clipping(made.delivery.manifest)
-    return changed(made, spent=spent, rows_under_key=sum(entry.rows for entry in ledger.entries()))
+    return changed(made, spent=spent, rows_under_key=sum(one.rows for one in ledger.deliveries()))
 
 
 def _made(

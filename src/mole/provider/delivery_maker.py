@@ -48,6 +48,7 @@ from mole.storage.stores import Store
 from mole.storage.typed_json import FormatError
 
 SCALE_SAMPLE = 4096
+MORE_BITS: dict[str, tuple[str, ...]] = {"int8": ("float16", "float32"), "float16": ("float32",)}
 Engine = Callable[[ShardMaker, Sequence[ShardJob], Encoding, Store], Generator[int, None, None]]
 """Writes shards, and gives the rows of each as soon as it is written."""
 
@@ -115,7 +116,7 @@ class DeliveryMaker:
             raise DeliveryError(
                 f"with core '{key.core}' and {encoding.dtype} data the features would be off by "
                 f"{100 * error:.0f} %: make a key with an orthogonal core, or store more bits",
-                advice={} if plan.dtype == "float32" else {"dtype": "float32"},
+                advice={"dtype": MORE_BITS[plan.dtype]} if plan.dtype in MORE_BITS else {},
             )
         if not is_written:
             save_into(self._store, AUGMENTED, augmented)

@@ -22,6 +22,8 @@ from mole.errors import DeliveryError, ParameterError
 from mole.exchange.manifest import Manifest
 from mole.quantities import joined
 from mole.storage.atomic import reason_of
+from mole.storage.locations import is_local, local_path
+from mole.url_secrets import without_secrets
 
 SUFFIX = ".ledger"
 STATE = "MOLE_STATE"
@@ -30,7 +32,7 @@ FINGERPRINT = re.compile(r"[0-9a-f]{32}")
 
 @dataclass(frozen=True)
 class Entry:
-    """One delivery under a key.
+    """One delivery under a key, in one place where it was written.
 
     Attributes:
         date: when it was finished, in UTC.
@@ -38,8 +40,9 @@ class Entry:
         skipped: names of the samples that were left out.
         resize: how images were brought to size; None where they were not, or in entries before version 0.7.
         bits: what a row of a protected delivery tells at most; None for others.
-        place: where it was first written, without passwords and tokens; None in older entries.
-        sealed_for: the age recipients who can open it; none of an open delivery, or in older entries.
+        place: where it was written, without passwords and tokens; None in older entries.
+        sealed_for: the age recipients who can open it, () where it is not sealed; None where that is not
+            known, as in older entries.
     """
 
     date: str
@@ -51,7 +54,7 @@ class Entry:
     resize: str | None = None
     bits: float | None = None
     place: str | None = None
-    sealed_for: tuple[str, ...] = ()
+    sealed_for: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -92,10 +95,21 @@ class Ledger:
         return paths
 
     def entries(self) -> list[Entry]:
-        """Every delivery under this key, each once, oldest first."""
+        """Every delivery under this key, once for each place where it was written, oldest first."""
         found = [entry for path in self.paths() for entry in _read(path)]
-        ours = {entry.delivery_id: entry for entry in found if entry.key_fingerprint == self.fingerprint}
+        ours = {
+            (entry.delivery_id, entry.place): entry
+            for entry in found
+            if entry.key_fingerprint == self.fingerprint
+        }
         return sorted(ours.values(), key=lambda entry: entry.date)
+
+    def deliveries(self) -> list[Entry]:
+        """Every delivery under this key once, as it was first written: copies hold the same rows."""
+        first: dict[str, Entry] = {}
+        for entry in self.entries():
+            first.setdefault(entry.delivery_id, entry)
+        return list(first.values())
 
     def other_layers(self, layer_fingerprint: str) -> list[Entry]:
         """What was delivered for other first layers, if this one would be new to the key."""
@@ -122,15 +136,18 @@ class Ledger:
         skipped: Sequence[str] = (),
         *,
         place: str | None = None,
-        sealed_for: Sequence[str] = (),
+        sealed_for: Sequence[str] | None = None,
+        was_complete: bool = False,
     ) -> list[str]:
-        """Add a delivery, once; a sentence about each place where that was not possible.
+        """Add a delivery, once for each place; a sentence about each ledger that cannot be written.
 
         Args:
             manifest: of the delivery.
             skipped: names of samples that were left out.
-            place: where it was written.
-            sealed_for: the age recipients who can open it.
+            place: where it was written: a path or a URL.
+            sealed_for: the age recipients who can open it, () where it is not sealed; None if not known.
+            was_complete: whether it was found there finished. An older entry, which does not know its
+                place, may then be of this one.
 
         Raises:
             DeliveryError: if it could be written nowhere.
@@ -144,14 +161,16 @@ class Ledger:
             skipped=tuple(skipped),
             resize=manifest.resize,
             bits=None if manifest.protection is None else manifest.protection.most_bits,
-            place=None if place is None else _without_secrets(place),
-            sealed_for=tuple(sealed_for),
+            place=None if place is None else _written_at(place),
+            sealed_for=None if sealed_for is None else tuple(sealed_for),
         )
+        places = (entry.place, None) if was_complete else (entry.place,)
         failures = []
         paths = self.paths()
         for path in paths:
             try:
-                if all(earlier.delivery_id != entry.delivery_id for earlier in _read(path)):
+                known = [one.place for one in _read(path) if one.delivery_id == entry.delivery_id]
+                if not any(one in places for one in known):
                     _append(path, entry)
             except OSError as error:
                 failures.append(f"{path} cannot be written: {reason_of(error)}")
@@ -191,18 +210,13 @@ def read_ledger(key_path: Path) -> list[Entry]:
     return _read(ledger_path(key_path))
 
 
-def _without_secrets(place: str) -> str:
-    """A URL without anything that may be a password or a token; a path as it is.
+def _written_at(place: str) -> str:
+    """A place in one spelling, so that it is known again: the real path, or a URL without its secrets.
 
-    >>> _without_secrets("ftp://me:secret@host/photos?token=abc"), _without_secrets("/data/photos")
+    >>> _written_at("ftp://me:secret@host/photos/"), _written_at("/data/./photos/")
     ('ftp://host/photos', '/data/photos')
-    >>> _without_secrets("dir::memory://me:se/c?ret@host/photos")
-    'dir::memory://host/photos'
     """
-    protocol, separator, rest = place.partition("://")
-    if not separator:
-        return place
-    return protocol + separator + rest.rpartition("@")[2].partition("?")[0]
+    return str(local_path(place).resolve()) if is_local(place) else without_secrets(place).rstrip("/")
 
 
 def _read(path: Path) -> list[Entry]:
@@ -221,11 +235,12 @@ def _read(path: Path) -> list[Entry]:
 def _entry(content: Any) -> Entry:
     if not isinstance(content, dict):
         raise TypeError("an entry of another kind")
-    lists = {name: tuple(content.get(name, ())) for name in ("skipped", "sealed_for")}
+    lists = {name: tuple(content[name]) for name in ("skipped", "sealed_for") if name in content}
     entry = Entry(**{**content, **lists})
     texts = (entry.date, entry.delivery_id, entry.key_fingerprint, entry.layer_fingerprint)
     known = [text for text in (entry.resize, entry.place) if text is not None]
-    are_texts = all(isinstance(text, str) for text in (*texts, *known, *entry.skipped, *entry.sealed_for))
+    named = (*entry.skipped, *(entry.sealed_for or ()))
+    are_texts = all(isinstance(text, str) for text in (*texts, *known, *named))
     if not are_texts or type(entry.rows) is not int or not isinstance(entry.bits, float | None):
         raise ValueError("an entry of another kind")
     return entry

@@ -71,8 +71,8 @@ def warn_of_clipping(manifest: Manifest, stacklevel: int = 3) -> None:
     if (clipped := manifest.clipped) is not None and clipped.rows:
         warnings.warn(
             f"{clipped.rows} of {manifest.rows} rows are unlike the others, and 8 bits cut them off: they "
-            f"are off by more than a tenth, and values by up to {clipped.largest_error:g}; 16 bits would "
-            "keep them",
+            f"are off by more than a tenth, and values by up to {clipped.largest_error:g}; float16 would "
+            "keep them, in twice the space",
             MoleWarning,
             stacklevel=stacklevel,
         )

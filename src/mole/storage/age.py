@@ -9,7 +9,7 @@ from pathlib import Path
 import pyrage
 
 from mole.errors import KeyFileError, MoleWarning, ParameterError
-from mole.storage.age_keys import parse_identities, parse_recipient
+from mole.storage.age_keys import listed_ones, parse_identities, parse_recipient
 from mole.storage.atomic import reason_of
 
 ARMOUR_START = b"-----BEGIN AGE ENCRYPTED FILE-----"
@@ -21,8 +21,7 @@ ATTEMPTS = 5
 
 def encrypt(content: bytes, *, passphrase: str | None, recipients: Sequence[str], armoured: bool) -> bytes:
     """Content encrypted with a passphrase, or for one or more age recipients."""
-    if isinstance(recipients, str):
-        raise ParameterError("recipients are a list: put the recipient in brackets")
+    recipients = listed_ones(recipients, "recipients")
     if passphrase is not None and recipients:
         raise ParameterError("age encrypts with a passphrase or for recipients, not both: give one")
     if recipients:
@@ -62,8 +61,7 @@ def decrypt(
 
     A function is asked for the passphrase only if the file needs one.
     """
-    if isinstance(identities, str):
-        raise ParameterError("identities are a list: put the identity in brackets")
+    identities = listed_ones(identities, "identities")
     stanzas = stanza_kinds(content)
     if not stanzas:
         raise KeyFileError(f"{name} is not a key (an age file), or it is cut off: use an undamaged copy")

@@ -6,6 +6,8 @@ said instead.
 
 import base64
 import binascii
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyrage
@@ -16,6 +18,20 @@ from mole.foreign_text import shown
 OPENSSH = b"openssh-key-v1\0"  # the name of a cipher follows
 START = "AGE-SECRET-KEY-"
 RECIPIENTS = "age1..., or an SSH public key (ssh-ed25519 or ssh-rsa)"
+
+
+def listed_ones(given: Iterable[str], what: str) -> list[str]:
+    """Several texts, such as recipients, given as a list; a text by itself would be a list of letters.
+
+    >>> listed_ones(("age1...",), "recipients")
+    ['age1...']
+
+    Raises:
+        ParameterError: if one text, or one path, stands in the place of a list.
+    """
+    if isinstance(given, str | bytes | os.PathLike):
+        raise ParameterError(f"{what} are a list, and one by itself was given: put it in brackets, [...]")
+    return list(given)
 
 
 def parse_recipient(text: str) -> "pyrage.x25519.Recipient | pyrage.ssh.Recipient":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mole.errors import ParameterError
 from mole.storage.age import read_limited
-from mole.storage.age_keys import parse_identities, parse_recipient
+from mole.storage.age_keys import listed_ones, parse_identities, parse_recipient
 
 Identity = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 """An identity file, or the text of one, or several of them."""
@@ -47,11 +47,10 @@ def recipient_texts(recipients: Sequence[str]) -> tuple[str, ...]:
     >>> recipient_texts([" age1y8m84r6pwd4da5d45zzk03rlgv2xr7fn9px80suw3psrahul44ashl0usm "])
     ('age1y8m84r6pwd4da5d45zzk03rlgv2xr7fn9px80suw3psrahul44ashl0usm',)
     """
-    if isinstance(recipients, str):
-        raise ParameterError("recipients are a list: put the recipient in brackets")
-    for text in recipients:
+    texts = listed_ones(recipients, "recipients")
+    for text in texts:
         parse_recipient(text)
-    return tuple(sorted({" ".join(str(text).split()[:2]) for text in recipients}))
+    return tuple(sorted({" ".join(str(text).split()[:2]) for text in texts}))
 
 
 def x25519_secrets(texts: Sequence[str]) -> list[bytes]:

@@ -19,7 +19,7 @@ from typing import IO
 import pyrage
 
 from mole.errors import DeliveryError
-from mole.storage.age_keys import parse_identities, parse_recipient
+from mole.storage.age_keys import listed_ones, parse_identities, parse_recipient
 from mole.storage.age_stream import Header, PieceReader, damaged, encrypt_stream
 from mole.storage.atomic import reason_of
 from mole.storage.identities import x25519_secrets
@@ -50,8 +50,9 @@ class SealedStore:
             identities: texts of age identities or SSH keys. To write, one of them is a recipient's.
             recipients: who shall be able to read what is written; none for a store that is only read.
         """
-        self.label, self.inner, self.identities = inner.label, inner, tuple(identities)
-        self._recipients = [parse_recipient(text) for text in recipients]
+        self.label, self.inner = inner.label, inner
+        self.identities = tuple(listed_ones(identities, "identities"))
+        self._recipients = [parse_recipient(text) for text in listed_ones(recipients, "recipients")]
 
     def names(self) -> set[str]:
         """Names of all finished files; one that is not sealed does not hide behind a sealed one."""
