@@ -20,7 +20,7 @@ from mole.scheme.shapes import Array
 try:  # an extra: calibration works without
     from scipy.optimize import minimize
 except ImportError:
-    minimize = None
+    minimize = None  # type: ignore[assignment]
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
