@@ -13,6 +13,7 @@ that tell classes apart the covariance is then taken once more, by itself: there
 it decides how sure the classifier is, together with the labels of rows that were held out.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -142,7 +143,7 @@ class Learnt:
 
     def noisy_head(self, target: float) -> Head:
         """The best classifier of noisy rows: what can be tried on rows that were held out."""
-        covariance = self._covariance(self.within, target) + self.sigma**2 * np.eye(len(self.within))
+        covariance = self._covariance(self._spectrum, target) + self.sigma**2 * np.eye(len(self.within))
         return self._head(self.means, covariance, np.eye(len(self.within)))
 
     def clean_head(self, target: float, wider: float = 1.0, noise: float = 0.0) -> Head:
@@ -153,18 +154,29 @@ class Learnt:
             wider: what it is multiplied by at the end; more makes the classifier less sure.
             noise: of rows to try it on, in the directions that are best without any.
         """
-        weight = np.linalg.solve(self._covariance(self.within, target), self.means.T)
+        weight = np.linalg.solve(self._covariance(self._spectrum, target), self.means.T)
         basis, lengths, _ = np.linalg.svd(weight, full_matrices=False)
         telling = basis[:, lengths > 1e-9 * lengths[0]]  # directions that tell classes apart
-        covariance = wider * self._covariance(telling.T @ self.within @ telling, 0.0)
+        covariance = wider * self._covariance(np.linalg.eigh(telling.T @ self.within @ telling), 0.0)
         covariance += noise**2 * np.eye(len(covariance))
         return self._head(self.means @ telling, covariance, telling)
 
-    def _covariance(self, noisy: Floats, target: float) -> Floats:
-        """The covariance of clean features within classes, and what is in doubt of the means."""
-        if not len(noisy):
-            return noisy  # nothing tells classes apart
-        values, directions = np.linalg.eigh(noisy)
+    @functools.cached_property
+    def _spectrum(self) -> tuple[Floats, Floats]:
+        """Variances of noisy rows within classes, and their directions: the slow part, done once."""
+        values, directions = np.linalg.eigh(self.within)
+        return values, directions
+
+    def _covariance(self, noisy: tuple[Floats, Floats], target: float) -> Floats:
+        """The covariance of clean features within classes, and what is in doubt of the means.
+
+        Args:
+            noisy: variances of noisy rows, and their directions.
+            target: how far it is drawn towards a multiple of the identity.
+        """
+        values, directions = noisy
+        if not len(values):
+            return directions  # nothing tells classes apart
         clean = without_noise(values, self.sigma, self.freedom)
         clean = (1 - target) * clean + target * clean.mean() + self.doubt
         return np.asarray((directions * clean) @ directions.T)
