@@ -131,8 +131,11 @@ def test_columns_leave_only_if_they_are_named(folder_with_a_bad_image, tmp_path)
     deliver(folder_with_a_bad_image, make_layer(), make_key(), LocalStore(tmp_path / "out"), **options)
     table = pq.read_table(tmp_path / "out" / "data" / "train-00000-of-00001.parquet")
     assert sorted(table["file_name"].to_pylist())[:2] == ["0.png", "0.png"]
-    with pytest.raises(ParameterError, match="no column 'patient' to keep: it has file_name"):
-        deliver(
-            folder_with_a_bad_image, make_layer(), make_key(), LocalStore(tmp_path / "two"),
-            keep=("patient",),
-        )  # fmt: skip
+    for keep, words in (
+        (("patient",), "no column 'patient' to keep: it has file_name"),
+        ("file_name", "columns to keep are a list"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            deliver(
+                folder_with_a_bad_image, make_layer(), make_key(), LocalStore(tmp_path / "two"), keep=keep
+            )

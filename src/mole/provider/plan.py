@@ -25,6 +25,7 @@ from mole.sources.opening import read_source
 from mole.sources.preparation import Mode, Preparation, Resize
 from mole.sources.reading import Reading
 from mole.sources.source import Source
+from mole.storage.age_keys import listed_ones
 
 SHARD_BYTES = 1 << 26  # of 32-bit values: large products, and little memory
 
@@ -235,7 +236,7 @@ def kept_types(source: Source, keep: Sequence[str]) -> dict[str, pa.DataType]:
         ParameterError: for a column that is not there, that differs between splits, or whose name is taken.
     """
     types: dict[str, pa.DataType] = {}
-    for column in keep:
+    for column in listed_ones(keep, "columns to keep"):
         if column in RESERVED:
             raise ParameterError(
                 f"column '{column}' cannot be kept: a delivery has one of that name itself: rename it"
