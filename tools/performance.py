@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mole.quantities import size_text
+from open_key_table import open_key_rows, open_key_words
 from scale_tables import RAY_WORDS, number_rows, number_words, ray_rows, size_rows, size_words
 from serving_table import serving_rows, serving_words
 
@@ -75,13 +76,33 @@ def machine(benchmark: str) -> str:
 def morph() -> str:
     """Morphing in memory."""
     read = result("morph")
-    rows: Rows = [("kappa", "ours, images/s", "limit: bare matrix product", "share of the limit")]
+    rows: Rows = [
+        (
+            "kappa",
+            "ours, images/s",
+            "limit: bare matrix product",
+            "share of the limit",
+            "middle half of rounds",
+        )
+    ]
     for row in read["kappas"]:
         samples = row["images_per_s"] * row["morph"]["median_s"]
         bare = samples / row["bare_product"]["median_s"]
         share = f"{100 * row['share_of_bare_product']:.0f} %"
-        rows.append((str(row["kappa"]), f"{row['images_per_s']:,}", f"{round(bare, -2):,.0f}", share))
-    text = f"{read['size']}; more than 100 % is noise. kappa = 1 is the default, and hides most."
+        low, high = (f"{100 * value:.0f}" for value in row["middle_half_of_shares"])
+        rows.append(
+            (
+                str(row["kappa"]),
+                f"{row['images_per_s']:,}",
+                f"{round(bare, -2):,.0f}",
+                share,
+                f"{low} - {high} %",
+            )
+        )
+    text = (
+        f"{read['size']}; more than 100 % is noise. Each product is timed after a rest, in {read['rounds']}"
+        " rounds; shares of short products spread. kappa = 1 is the default, and hides most."
+    )
     return section("How fast is data morphed?", "morph", text, rows)
 
 
@@ -100,8 +121,31 @@ def augment() -> str:
         seconds = read["seconds"][name]["median_s"]
         rows.append((told, f"{seconds:.2f}", f"{seconds / ours:.1f}"))
     memory = read["memory"]["peak_over_result"]
-    text = f"{read['size'].capitalize()}. Memory: {memory} times the result's, the key included."
+    text = (
+        f"{read['size'].capitalize()}. Memory: {memory} times the result's, the key included. {factors()}"
+    )
     return section("How long does the augmented layer take to build?", "augment", text, rows)
+
+
+def factors() -> str:
+    """What the same layer gains and costs in two factors."""
+    read = result("augmented_forward")
+    fewer = read["bytes"]["dense"] / read["bytes"]["factored"]
+    forward, step = read["forward_by_batch"]["64"], read["training_step_of_vgg16_batch_64"]
+    return (
+        f"In two factors it has {fewer:.2f} times fewer numbers. Running it on 64 images is then "
+        f"{forward['times_faster_in_factors']} times faster and a training step of VGG-16 "
+        f"{step['times_faster_in_factors']} times; building it takes "
+        f"{1 / read['build']['times_faster_in_factors']:.2f} times as long "
+        "([`augmented_forward.json`](../benchmarks/results/augmented_forward.json), ratios within one run "
+        "on a machine that others used as well)."
+    )
+
+
+def open_key() -> str:
+    """What a command pays before its first image."""
+    read = result("open_key")
+    return section("What does opening a key cost?", "open_key", open_key_words(read), open_key_rows(read))
 
 
 def deliver() -> str:
@@ -131,7 +175,11 @@ def deliver() -> str:
     if "version" not in read:
         text += " Measured with version 0.3."
     if share := read["float32"].get("sealed_share_of_open_rate"):
-        text += f" Sealed for its receiver, a delivery is written at {100 * share:.0f} % of that rate."
+        int8 = read["int8"]["sealed_share_of_open_rate"]
+        text += (
+            f" Sealed for its receiver, a delivery is written at {100 * share:.0f} % of that rate, and at "
+            f"{100 * int8:.0f} % in 8 bits."
+        )
     return section("How fast is a data set delivered?", "deliver", text, rows)
 
 
@@ -249,9 +297,9 @@ def serving() -> str:
 
 def document() -> str:
     """The whole document."""
-    parts = [morph, augment, deliver, networks, peers, numbers, through_ray, sizes]
+    parts = [morph, open_key, augment, deliver, networks, peers, numbers, through_ray, sizes]
     if (RESULTS / "decoding.json").exists():  # not measured yet on a machine that was quiet enough
-        parts.insert(3, decoding)
+        parts.insert(4, decoding)
     if (RESULTS / "serving.json").exists():  # nor this
         parts.append(serving)
     return "\n".join([INTRODUCTION, *(part() for part in parts)])

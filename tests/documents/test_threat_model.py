@@ -138,6 +138,6 @@ def test_the_words_are_the_benchmarks():
 
 def test_the_readme_says_the_same():
     readme = " ".join((ROOT / "README.md").read_text().split())
-    limits = readme[readme.index("## Limits") : readme.index("## Words")]
+    limits = readme[readme.index("## Limits") : readme.index("## Protected deliveries")]
     for words in ("curious developer", "one known image", "whitened", "kappa", "docs/threat-model.md"):
         assert words in limits.lower()
