@@ -179,7 +179,7 @@ def test_the_documented_fields_of_ledger_and_checkpoint_are_the_real_ones(tmp_pa
 def test_every_dependency_has_its_reason():
     tomllib = pytest.importorskip("tomllib")
 
-    reasons = (ROOT / "docs" / "architecture.md").read_text().split("\n## Dependencies\n")[1]
+    reasons = README.split("\n## Dependencies\n")[1]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for requirement in [*project["dependencies"], *project["optional-dependencies"]["torch"]]:
         name = re.match(r"[a-z0-9]+", requirement)[0]
