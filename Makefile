@@ -68,7 +68,7 @@ bench: $(READY)  ## Run the benchmarks, rewrite their JSON and docs/performance.
 	$(BIN)/python benchmarks/open_key.py $(if $(BEFORE),--before $(BEFORE))
 	$(BIN)/python benchmarks/deliver.py $(if $(IMAGES),--images $(IMAGES))
 	$(if $(PHOTOS),$(BIN)/python benchmarks/large_images.py --data $(PHOTOS))
-	$(if $(SMALL_PHOTOS),$(BIN)/python benchmarks/tiles_training.py --data $(SMALL_PHOTOS) $(if $(IMAGES),--public $(IMAGES)) --seeds 6)
+	$(if $(SMALL_PHOTOS),$(BIN)/python benchmarks/tiles_training.py --data $(SMALL_PHOTOS) $(if $(IMAGES),--public $(IMAGES)) --seeds 8)
 	rm -rf mole-demo
 	$(BIN)/mole demo --out mole-demo --json > benchmarks/results/demo.json
 	$(BIN)/python benchmarks/networks.py

@@ -2,11 +2,15 @@
 
 Give --data with photos of 64x64 in class folders: DATA/train/CLASS/*.jpg and DATA/val (or test). Every seed
 has a network of its own, a key and deliveries (tiles of side 8, a whitened core). The network is trained in
-five ways from the same first weights, and tested after each epoch: on plain photos; on plain photos with
+several ways from the same first weights, and tested after each epoch: on plain photos; on plain photos with
 its first layer frozen, as an augmented one is; on a delivery; on one of 8-bit values; and on that without
-the augmented layer, from which it should learn less (one seed only). Behind an augmented layer channels
-come in another order, and so do the rows of a delivery: curves agree as those of two seeds do, not step by
-step.
+the augmented layer, from which it should learn less (one seed only).
+
+Behind an augmented layer channels come in another order, and so do the rows of a delivery. Those of the
+first two ways agree with the delivery's as two seeds do, not step by step. So two more ways take plain
+photos in the order of the delivery's rows, and a frozen first layer in the order of its channels. That is
+the training on the delivery but for rounding. The second has each number off by a millionth at random: what
+comes of that is chance, and as much as that may lie between the first and the delivery.
 
 With --public FILE.npz (x_train, y_train) the first layer comes from a network of the same seed that was
 trained on such images, as the scheme has it; without, it is as random as the others, and stays so where it
@@ -17,10 +21,8 @@ What is finished is kept in --work, and the same command goes on from there; del
 
 import argparse
 import json
-import math
 import shutil
 import statistics
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,19 +37,27 @@ from transformers import ResNetConfig, ResNetForImageClassification
 import mole
 from class_folders import MEAN, STD, plain_data, splits_of
 from common import write_result
+from learning_curves import agreement, by_seed, spread
 from mole.exchange.delivery import Delivery
+from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.shards import Dtype
 from mole.provider.deliver import deliver
+from mole.provider.row_numbers import RowNumbers
 from mole.torch import MorphedDataset, attach, export_first_layer, train
-from mole.torch.batches import samples_of
+from mole.torch.batches import samples_and_labels
 
 SHAPE, TILE, CLASSES = (3, 64, 64), 8, 10
 SEEDS, EPOCHS, BATCH, RATE = 3, 6, 64, 3e-3
 MOST_PUBLIC = 10_000
-PLAIN, FROZEN, TILES, SMALL, FORGOTTEN = (
-    "plain", "plain, first layer frozen", "tiles", "tiles, 8 bits", "tiles, augmented layer left out",
+MILLIONTH = 1e-6
+PLAIN, FROZEN, ORDERED, TOUCHED, TILES, SMALL, FORGOTTEN = (
+    "plain", "plain, first layer frozen", "frozen, in the delivery's order",
+    "frozen, in the delivery's order, off by a millionth",
+    "tiles", "tiles, 8 bits", "tiles, augmented layer left out",
 )  # fmt: skip
-DTYPES: dict[str, Dtype] = {TILES: "float32", SMALL: "int8", FORGOTTEN: "int8"}
+DTYPES: dict[str, Dtype] = {
+    ORDERED: "float32", TOUCHED: "float32", TILES: "float32", SMALL: "int8", FORGOTTEN: "int8",
+}  # fmt: skip
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "tiles-training.svg"
 Data = MorphedDataset | TensorDataset
 
@@ -120,21 +130,11 @@ def run(seed: int, data: Path, plain: Way, work: Path, kernels: torch.Tensor | N
     """Every arm of one seed, those from before included."""
     kept = work / f"seed-{seed}.json"
     arms: dict[str, Any] = json.loads(kept.read_text()) if kept.exists() else {}
-    wanted = (PLAIN, FROZEN, TILES, SMALL, FORGOTTEN) if seed == 0 else (PLAIN, FROZEN, TILES, SMALL)
-    layer = export_first_layer(network(seed, kernels), SHAPE, mean=MEAN, std=STD)
+    wanted = [PLAIN, FROZEN, ORDERED, TOUCHED, TILES, SMALL, *([FORGOTTEN] if seed == 0 else [])]
     for arm in wanted:
         if arm in arms:
             continue
-        model, way = network(seed, kernels), plain
-        if arm == FROZEN:
-            first(model).requires_grad_(requires_grad=False)
-        elif arm in DTYPES:
-            delivery = delivered(data, layer, key_of(seed, plain.data), work, DTYPES[arm])
-            way = Way(*(MorphedDataset(delivery, split) for split in splits_of(data)))
-            if arm == FORGOTTEN:
-                way = Way(*map(as_images, way))
-            elif (augmented := delivery.layer()) is not None:
-                attach(model, augmented)
+        model, way = prepared(arm, seed, data=data, plain=plain, work=work, kernels=kernels)
         epochs = train(
             model,
             way.data,
@@ -146,23 +146,72 @@ def run(seed: int, data: Path, plain: Way, work: Path, kernels: torch.Tensor | N
         )
         arms[arm] = {
             "accuracy": [round(epoch.validation.accuracy, 4) for epoch in epochs if epoch.validation],
-            "loss": [round(epoch.loss, 4) for epoch in epochs],
+            "loss": [epoch.loss for epoch in epochs],
         }
         kept.write_text(json.dumps(arms))
         print(seed, arm, arms[arm], flush=True)
+    for dtype in DTYPES.values():
+        shutil.rmtree(delivery_folder(work, seed, dtype), ignore_errors=True)
     return {arm: arms[arm] for arm in wanted}
 
 
-def delivered(data: Path, layer: mole.FirstLayer, key: mole.MorphKey, work: Path, dtype: Dtype) -> Delivery:
-    """The photos, morphed, in the place of an earlier delivery."""
-    shutil.rmtree(work / "delivery", ignore_errors=True)
-    made = deliver(data, layer, key, work / "delivery", dtype=dtype, mode="RGB", class_names=True)
-    return made.delivery
+def prepared(
+    arm: str, seed: int, *, data: Path, plain: Way, work: Path, kernels: torch.Tensor | None
+) -> tuple[nn.Module, Way]:
+    """The network of an arm before it learns, and what it learns from."""
+    model = network(seed, kernels)
+    if arm in (FROZEN, ORDERED, TOUCHED):
+        first(model).requires_grad_(requires_grad=False)
+    if arm not in DTYPES:
+        return model, plain
+    key = key_of(seed, plain.data)
+    layer = export_first_layer(network(seed, kernels), SHAPE, mean=MEAN, std=STD)
+    delivery = delivered(data, layer, key, delivery_folder(work, seed, DTYPES[arm]), DTYPES[arm])
+    morphed = [MorphedDataset(delivery, split) for split in splits_of(data)]
+    way = Way(*morphed)
+    if arm in (ORDERED, TOUCHED):
+        weight = first(model).weight
+        weight.data = weight.data[key.channel_order(len(weight))]
+        noise = MILLIONTH if arm == TOUCHED else 0.0
+        return model, Way(
+            *(in_order_of(rows, key, one, noise) for rows, one in zip(morphed, plain, strict=True))
+        )
+    if arm == FORGOTTEN:
+        return model, Way(*map(as_images, way))
+    if (augmented := delivery.layer()) is not None:
+        attach(model, augmented)
+    return model, way
+
+
+def delivery_folder(work: Path, seed: int, dtype: Dtype) -> Path:
+    """Where the delivery of a seed is kept until all its arms are trained: they share an order of rows."""
+    return work / f"delivery-{seed}-{dtype}"
+
+
+def delivered(
+    data: Path, layer: mole.FirstLayer, key: mole.MorphKey, folder: Path, dtype: Dtype
+) -> Delivery:
+    """The photos, morphed; what is there was made from the same."""
+    if (folder / MANIFEST).exists():
+        return Delivery.open(folder)
+    return deliver(data, layer, key, folder, dtype=dtype, mode="RGB", class_names=True).delivery
+
+
+def in_order_of(rows: MorphedDataset, key: mole.MorphKey, plain: Data, noise: float) -> TensorDataset:
+    """Plain photos as the rows of a delivery come, each number off by that share of it or so."""
+    order = RowNumbers.of(rows.delivery, key, rows.split).samples_of(rows.row_ids)
+    photos, labels = whole(plain)
+    if not np.array_equal(labels[order].numpy(), rows.labels if rows.labels is not None else []):
+        raise SystemExit("the delivery holds other photos: delete what is kept, and call again")
+    off = noise * torch.randn(photos.shape, generator=torch.Generator().manual_seed(0))
+    twin = TensorDataset(photos[order] * (1 + off), labels[order])
+    twin.sampler = rows.sampler  # type: ignore[attr-defined]  # so that training meets them in one order
+    return twin
 
 
 def key_of(seed: int, plain: Data) -> mole.MorphKey:
     """A key that learnt from the photos to be delivered."""
-    sample = torch.stack([samples_of(plain[index]) for index in range(len(plain))]).numpy()
+    sample = whole(plain)[0].numpy()
     return mole.MorphKey.generate(
         SHAPE, tile=TILE, core="whitened", sample=sample, insecure_seed=bytes([seed] * 32)
     )
@@ -175,8 +224,13 @@ def first(model: nn.Module) -> nn.Conv2d:
 
 def as_images(data: Data) -> TensorDataset:
     """Morphed rows as if they were images, which is what a network without the augmented layer gets."""
-    rows, labels = zip(*(data[index] for index in range(len(data))), strict=True)
-    return TensorDataset(torch.stack(rows), torch.tensor(labels))
+    return TensorDataset(*whole(data))
+
+
+def whole(data: Data) -> tuple[torch.Tensor, torch.Tensor]:
+    """All samples of a data set, and their labels."""
+    samples, labels = zip(*(samples_and_labels(data[index]) for index in range(len(data))), strict=True)
+    return torch.stack(samples), torch.tensor([int(label) for label in labels])
 
 
 def summary_of(runs: dict[int, dict[str, Any]]) -> dict[str, Any]:
@@ -190,30 +244,16 @@ def summary_of(runs: dict[int, dict[str, Any]]) -> dict[str, Any]:
             "standard deviation": [round(spread(point), 4) for point in points],
             "accuracy": curves,
         }
+    pairs = (
+        (PLAIN, TILES), (FROZEN, TILES), (FROZEN, SMALL), (FROZEN, ORDERED), (ORDERED, TILES),
+        (ORDERED, TOUCHED),
+    )  # fmt: skip
     return {
         "arms": arms,
-        **{f"{arm} against tiles": agreement(arms[arm], arms[TILES]) for arm in (PLAIN, FROZEN)},
-        f"{FROZEN} against {SMALL}": agreement(arms[FROZEN], arms[SMALL]),
-    }
-
-
-def spread(values: Sequence[float]) -> float:
-    """Their standard deviation: none for a single one."""
-    return statistics.stdev(values) if len(values) > 1 else 0.0
-
-
-def agreement(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """How far two curves lie apart, and whether their bands of one standard deviation always meet."""
-    gaps = [abs(a - b) for a, b in zip(one["mean"], other["mean"], strict=True)]
-    spreads = [sum(pair) for pair in zip(*(arm["standard deviation"] for arm in (one, other)), strict=True)]
-    last = [arm["standard deviation"][-1] / math.sqrt(len(arm["accuracy"])) for arm in (one, other)]
-    return {
-        "largest gap of means": round(max(gaps), 4),
-        "gap after the last epoch": round(gaps[-1], 4),
-        "standard error of that gap": round(math.hypot(*last), 4),
-        "bands meet after every epoch": all(
-            gap <= spread for gap, spread in zip(gaps, spreads, strict=True)
-        ),
+        **{
+            f"{one} against {other}": {**agreement(arms[one], arms[other]), **by_seed(runs, one, other)}
+            for one, other in pairs
+        },
     }
 
 
@@ -224,7 +264,7 @@ def draw(arms: dict[str, Any], path: Path) -> None:
         axes = figure.subplots()
         epochs = range(1, EPOCHS + 1)
         for arm, style in (
-            (PLAIN, ":"), (FROZEN, "--"), (TILES, "-"), (SMALL, "-"), (FORGOTTEN, "-."),
+            (PLAIN, ":"), (FROZEN, "--"), (ORDERED, "--"), (TILES, "-"), (SMALL, "-"), (FORGOTTEN, "-."),
         ):  # fmt: skip
             mean, spread = arms[arm]["mean"], arms[arm]["standard deviation"]
             (line,) = axes.plot(epochs, [100 * value for value in mean], style, label=arm)

@@ -88,6 +88,9 @@ def test_the_steps_run_as_printed(place, monkeypatch):
     assert all(path.suffix == ".age" for path in (place / "delivery").rglob("*") if path.is_file())
 
 
+WORDS = " ".join(GUIDE.split())
+
+
 def result(name: str) -> dict:
     return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
 
@@ -120,7 +123,8 @@ def test_what_is_said_of_the_curves_is_true():
     errors = [one["standard error of that gap"] for one in (frozen, measured["plain against tiles"])]
     assert f"two gaps are {percent(errors[0])} and {percent(errors[1])} points" in WORDS
     assert frozen["gap after the last epoch"] < 2 * errors[0]
-    assert learning > 2 * errors[1]
+    assert learning < 2 * errors[1]
+    assert "so both may be chance" in WORDS
     small = measured["plain, first layer frozen against tiles, 8 bits"]["gap after the last epoch"]
     assert f"({percent(small)} with 8-bit values)" in WORDS
     assert f"standard deviation of {measured['seeds']} seeds" in WORDS
@@ -130,8 +134,40 @@ def test_what_is_said_of_the_curves_is_true():
     ):
         assert f"{percent(curve['mean'][-1])} ± {percent(curve['standard deviation'][-1])}" in WORDS
     arms = measured["arms"]
-    assert all(len(arms[arm]["accuracy"]) == measured["seeds"] >= 3 for arm in [*arms][:4])
+    assert all(len(arms[arm]["accuracy"]) == measured["seeds"] >= 3 for arm in [*arms][:6])
     assert arms["tiles, augmented layer left out"]["mean"][-1] < min(arms["tiles"]["accuracy"])[-1] - 0.1
+
+
+def test_tiles_are_plain_photos_in_another_order():
+    """Training on tiles is off by what a millionth in the photos does, and by far less than by an order."""
+    measured, ordered = result("tiles_training"), "frozen, in the delivery's order"
+    tiles, touched, order = (
+        measured[pair]
+        for pair in (
+            f"{ordered} against tiles",
+            f"{ordered} against {ordered}, off by a millionth",
+            f"plain, first layer frozen against {ordered}",
+        )
+    )
+    for loss, chance, other in zip(
+        *(pair["losses apart"] for pair in (tiles, touched, order)), strict=True
+    ):
+        assert chance / 2 < loss < 2 * chance < other / 2
+    first, second, *_, last = (f"{100 * loss:.2g} %" for loss in tiles["losses apart"])
+    assert (
+        f"{first} apart after the first epoch, {second} after the second and {last} after the last" in WORDS
+    )
+    by_chance = touched["losses apart"]
+    first, second, last = (f"{100 * by_chance[epoch]:.2g}" for epoch in (0, 1, -1))
+    assert f"it is {first}0 %, {second} % and {last} %" in WORDS
+    above, error = -tiles["more in the end"], tiles["standard error of that"]
+    assert 0 < above < 2 * error
+    told = f"end {percent(above)} points above the plain photos in their order"
+    assert f"{told}, with a standard error of {percent(error)}" in WORDS
+    assert f"moves one seed by {percent(touched['accuracies apart'][-1])} points" in WORDS
+    left, error = order["more in the end"], order["standard error of that"]
+    assert f"is {percent(left)} points, with a standard error of {percent(error)}" in WORDS
+    assert left < 2 * error
 
 
 def test_the_table_of_costs_is_the_benchmarks():
