@@ -12,17 +12,27 @@ from mole import augment, morph
 from mole.torch import attach
 
 
-@pytest.fixture(params=["dense", "factored"])
-def model(request):
+@pytest.fixture(params=["dense", "factored", "tiles"])
+def form(request):
+    return request.param
+
+
+@pytest.fixture
+def key(form):
+    return make_key(**({"tile": 4} if form == "tiles" else {"kappa": 1}))
+
+
+@pytest.fixture
+def model(form, key):
     torch.manual_seed(0)
     network = nn.Sequential(nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(256, 5))
-    attach(network, augment(make_layer(), make_key(), form=request.param))
+    attach(network, augment(make_layer(), key, form=None if form == "tiles" else form))
     return network.eval()
 
 
 @pytest.fixture
-def batch(rng):
-    return torch.from_numpy(morph(rng.normal(size=(4, 3, 8, 8)).astype(np.float32), make_key()))
+def batch(rng, key):
+    return torch.from_numpy(morph(rng.normal(size=(4, 3, 8, 8)).astype(np.float32), key))
 
 
 def test_torch_export_with_batches_of_any_size(model, batch):

@@ -6,11 +6,13 @@ from torch import nn
 from torch.utils.data import Dataset, Subset, TensorDataset
 
 import mole
+from chosen_layout import tiles_chosen
 from glyphs import SHAPE, TRAINING, make_key, network
 from mole.errors import ParameterError
 from mole.torch import AugmentedModule, ResumeFile, attach, export_first_layer, feature_cache, train
 from mole.torch.feature_cache import CachedFeatures, FromFeatures, free_memory
 from mole.torch.module import augmented_part
+from mole.torch.tiles_module import TilesModule
 
 SHORT = {**TRAINING, "epochs": 2}
 CPU = torch.device("cpu")
@@ -19,13 +21,14 @@ CPU = torch.device("cpu")
 @pytest.fixture
 def calls(monkeypatch):
     """How many rows the augmented layer has been given, call by call."""
-    seen, forward = [], AugmentedModule.forward
+    module = TilesModule if tiles_chosen() else AugmentedModule
+    seen, forward = [], module.forward
 
     def counted(self, input):
         seen.append(len(input))
         return forward(self, input)
 
-    monkeypatch.setattr(AugmentedModule, "forward", counted)
+    monkeypatch.setattr(module, "forward", counted)
     return seen
 
 

@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn.utils import parametrizations
 
 import mole
+from chosen_layout import about_rows
 from mole.errors import UnsupportedLayerError
 from mole.torch import attach, export_first_layer, find_first_layer
 from processors import needs_16_bits
@@ -158,10 +159,16 @@ def test_a_layer_that_does_more_than_its_product_is_refused():
     ("prepare", "shape", "layer"),
     [
         (lambda x: F.pad(F.pad(x, (1, 0)), (0, 2, 1, 1)), (3, 8, 8), conv(stride=2)),
-        (lambda x: F.pad(x[:, None], (2, 1)), (30,), nn.Conv1d(1, 4, 5, stride=2)),
-        (lambda x: F.pad(x, (2, 1)).unsqueeze(1), (30,), nn.Conv1d(1, 4, 5, stride=2)),
-        (lambda x: F.pad(x, (1, 1)).unsqueeze(1), (3, 8, 8), nn.Conv3d(1, 4, 3)),
-        (lambda x: x[:][:, None], (6, 7), nn.Conv2d(1, 4, 3, padding=1)),
+        pytest.param(
+            lambda x: F.pad(x[:, None], (2, 1)), (30,), nn.Conv1d(1, 4, 5, stride=2), marks=about_rows
+        ),
+        pytest.param(
+            lambda x: F.pad(x, (2, 1)).unsqueeze(1), (30,), nn.Conv1d(1, 4, 5, stride=2), marks=about_rows
+        ),
+        pytest.param(
+            lambda x: F.pad(x, (1, 1)).unsqueeze(1), (3, 8, 8), nn.Conv3d(1, 4, 3), marks=about_rows
+        ),
+        pytest.param(lambda x: x[:][:, None], (6, 7), nn.Conv2d(1, 4, 3, padding=1), marks=about_rows),
     ],
 )
 def test_pads_in_a_row_and_an_added_axis_of_channels(prepare, shape, layer):

@@ -159,15 +159,19 @@ def _tile_features(  # noqa: PLR0917  (torch.fx and TorchScript)
         tiles = functional.pad(tiles, pads)  # negative numbers cut off
     channels = weight.shape[0] // positions
     kernel = weight.reshape([channels] + per_tile + list(weight.shape[1:]))  # noqa: RUF005
-    # One part gives the type and device of all: under autocast these are not the images'.
-    part = _part_of_features(tiles, kernel, bias, parts[0], output_tiles)
-    whole = [images.shape[0], channels]
-    for axis in range(len(axes)):
-        whole += [output_tiles[axis], per_tile[axis]]
-    features = part.new_empty(whole)
-    _put(features, part, parts[0])
-    for index in range(1, len(parts)):
-        _put(features, _part_of_features(tiles, kernel, bias, parts[index], output_tiles), parts[index])
+    if torch.jit.is_tracing():  # type: ignore
+        found = [_part_of_features(tiles, kernel, bias, part, output_tiles) for part in parts]
+        features = _joined(found, parts)
+    else:
+        # One part gives the type and device of all: under autocast these are not the images'.
+        part = _part_of_features(tiles, kernel, bias, parts[0], output_tiles)
+        whole = [images.shape[0], channels]
+        for axis in range(len(axes)):
+            whole += [output_tiles[axis], per_tile[axis]]
+        features = part.new_empty(whole)
+        _put(features, part, parts[0])
+        for index in range(1, len(parts)):
+            _put(features, _part_of_features(tiles, kernel, bias, parts[index], output_tiles), parts[index])
     sides = [images.shape[0], channels]
     for axis in range(len(axes)):
         sides.append(output_tiles[axis] * per_tile[axis])
@@ -210,6 +214,25 @@ def _put(features: Tensor, part: Tensor, places: list[list[int]]) -> None:
     features.copy_(part.permute(order))
 
 
+def _joined(found: list[Tensor], parts: list[list[list[int]]]) -> Tensor:
+    """All parts as `_put` would write them, without writing: the ONNX exporter that traces loses writes."""
+    axes = len(parts[0])
+    for axis in range(axes - 1, -1, -1):
+        rows: list[list[Tensor]] = []
+        first: list[list[list[int]]] = []
+        for index in range(len(parts)):
+            if parts[index][axis][0] == 0:
+                rows.append([])
+                first.append(parts[index])
+            rows[-1].append(found[index])
+        found = [torch.cat(row, 2 + axis) for row in rows]
+        parts = first
+    order = [0, 1]
+    for axis in range(axes):
+        order += [2 + axes + axis, 2 + axis]
+    return found[0].permute(order)
+
+
 def _convolve(tiles: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if tiles.dim() == 3:
         return functional.conv1d(tiles, weight, bias)
@@ -239,7 +262,7 @@ def _space_to_depth(images: Tensor, tile: int) -> Tensor:
         values.append(3 + 2 * axis)
         back.append(1 + axis)
         whole.append(images.shape[2 + axis] // tile)
-        block *= tile
+        block = block * tile  # not in place: sides are tensors while something traces
     whole.append(block)
     return images.reshape(cut).permute(order + values).reshape(whole).permute(back)
 
