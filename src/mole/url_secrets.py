@@ -4,8 +4,9 @@ import re
 
 # Each of these reads every character once: text may be long, and somebody else's.
 _WORD = re.compile(r"[^\s'\"]+")
-_USER = re.compile(r"://[^/:@]*:(?!\d+/)")  # a port is not a password
+_USER = re.compile(r"://[^/:]*:")
 _PARAMETER = re.compile(r"([?&]([^=&?\s]*)=)[^&\s'\"]+")
+_WEB_USER = re.compile(r"(https?://)[^/@]*@", re.IGNORECASE)
 _SECRET = re.compile("sig|token|secret|password|credential|key", re.IGNORECASE)
 
 
@@ -24,24 +25,25 @@ def masked(text: str) -> str:
 
 
 def without_secrets(place: str) -> str:
-    """One URL without user, password and query; a path as it is.
+    """One URL without password and query, and on the web without user, who may be a token; a path as it is.
 
     >>> without_secrets("ftp://me:secret@host/photos?token=abc"), without_secrets("/data/photos")
-    ('ftp://host/photos', '/data/photos')
+    ('ftp://me@host/photos', '/data/photos')
     >>> without_secrets("dir::memory://me:se/c?ret@host/photos"), without_secrets("s3://bucket/me@home")
-    ('dir::memory://host/photos', 's3://bucket/me@home')
+    ('dir::memory://me@host/photos', 's3://bucket/me@home')
     """
-    protocol, separator, rest = place.partition("://")
-    if not separator:
+    if "://" not in place:
         return place
     if (span := _password(place)) is not None:
-        rest = place[span[1] + 1 :]
-    host, slash, path = rest.partition("/")
-    return protocol + separator + (host.rpartition("@")[2] + slash + path).partition("?")[0]
+        place = place[: span[0] - 1] + place[span[1] :]
+    return _WEB_USER.sub(r"\1", place.partition("?")[0])
 
 
 def _password(url: str) -> tuple[int, int] | None:
-    """Where the first password stands: up to the last '@', because one may have a slash in it."""
+    """Where the first password stands: up to the last '@', because one may have a slash in it.
+
+    A port before a path with an '@' is taken for one, too: "me:12/34@host" could be either.
+    """
     last = url.rfind("@")
     user = _USER.search(url, 0, last) if last >= 0 else None
     return None if user is None else (user.end(), last)

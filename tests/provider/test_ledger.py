@@ -65,7 +65,7 @@ def test_it_keeps_no_password_of_a_place(data):
     for place in ("memory://me:secret@host/a", "memory://me:sec/ret@host/b", "memory://me:sec?ret@host/c"):
         deliver(data, make_layer(), make_key(), place)
     places = {entry.place for entry in Ledger(make_key().fingerprint).entries()}
-    assert places == {f"memory://host/{name}" for name in "abc"}
+    assert places == {f"memory://me@host/{name}" for name in "abc"}
 
 
 def test_every_place_where_a_delivery_is_written_has_an_entry(tmp_path, data, monkeypatch):

@@ -100,6 +100,16 @@ def test_the_budget_refuses_and_nothing_is_written_or_counted(give, tmp_path):
     assert give("three", budget=2.0).spent == pytest.approx(2.0)
 
 
+def test_no_password_of_a_place_is_written_down(place, state):
+    deliver(
+        place / "data.npz", feature_layer(), feature_key(), "memory://me:sesame@host/delivery",
+        protect=Protect(place / "front.onnx", bits=1.0), rows_per_shard=16,
+    )  # fmt: skip
+    written = [file.read_bytes() for file in state.rglob("*") if file.is_file()]
+    assert any(b"drafts" in content for content in written)
+    assert not any(b"sesame" in content for content in written)
+
+
 def test_calling_again_counts_nothing(give):
     give("one")
     again = give("one", budget=1.0)

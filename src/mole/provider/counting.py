@@ -46,7 +46,7 @@ class Counting:
         self._protect, self._source, self._key = protect, source, key
         self._spending = Spending.beside(Ledger(key.fingerprint, key.path))
         place = absolute(out) if isinstance(out, str | os.PathLike) else out.label
-        draft = f"{plan.delivery_id} {place}"
+        draft = key.mac("draft", f"{plan.delivery_id} {place}")  # a URL may have a password in it
         name = self._spending.draft(draft)
         if name is None or not lies_at(out, self._named(plan, name), key):  # or it was replaced since
             name = token_hex(16)

@@ -214,7 +214,7 @@ def _written_at(place: str) -> str:
     """A place in one spelling, so that it is known again: the real path, or a URL without its secrets.
 
     >>> _written_at("ftp://me:secret@host/photos/"), _written_at("/data/./photos/")
-    ('ftp://host/photos', '/data/photos')
+    ('ftp://me@host/photos', '/data/photos')
     """
     return str(local_path(place).resolve()) if is_local(place) else without_secrets(place).rstrip("/")
 
