@@ -53,6 +53,24 @@ def test_room_is_used_again_and_nothing_of_another_shard_is_left_in_it(
     assert rooms[0].dtype == np.dtype(dtype)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "at_once", "turns"),
+    [
+        ([2, 2, 2, 1], 2, "a0 b0 a1 b1 c0 d0 c1"),
+        ([1, 2, 2], 2, "a0 b0 c0 b1 c1"),  # the odd one first
+        ([3], 2, "a0 a1 a2"),
+        ([], 2, ""),
+    ],
+)
+def test_shards_that_are_made_at_once_take_turns(sizes, at_once, turns):
+    shards = [
+        local_engine.ShardInTheMaking(None, name, range(size))
+        for name, size in zip("abcd", sizes, strict=False)
+    ]
+    order = [f"{shard.job}{index}" for shard, index in local_engine.in_turns(shards, at_once)]
+    assert order == turns.split()
+
+
 def test_a_shard_that_cannot_be_written_ends_it_and_the_rest_can_be_made_later(tmp_path, monkeypatch):
     data = write_npz(tmp_path / "data.npz")
     expected, put = made(data, tmp_path / "whole"), ShardMaker.put

@@ -1,13 +1,15 @@
 """The engine for one machine: all processors make shards piece by piece, and others write what is made.
 
 Making a piece keeps a processor busy; writing a shard waits for a disk or a network, so that threads of
-their own do it. Pieces of one shard are made at once, so that no processor idles beside the last ones. What
-a shard is made in is used again for another one as soon as it is written: there is room for two shards a
+their own do it. As many shards as there are processors are made at once, in turns, piece by piece: they are
+complete at about the same time, and each processor has one to write when nothing is left to make. What a
+shard is made in is used again for another one as soon as it is written: there is room for two shards a
 processor, and whoever finds none waits until a shard is written.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from itertools import pairwise
 from queue import LifoQueue
 from threading import Lock
 from typing import Any
@@ -67,14 +69,17 @@ class LocalEngine:
 class ShardInTheMaking:
     """A shard whose pieces are made by several threads; whoever makes the last lets it be written."""
 
-    def __init__(self, engine: LocalEngine, job: ShardJob, pieces: Sequence[ShardJob], pool: Executor):
-        self._engine, self.job = engine, job
+    def __init__(self, engine: LocalEngine, job: ShardJob, pieces: Sequence[ShardJob]):
+        self._engine, self.job, self.pieces = engine, job, pieces
         self._lock = Lock()
         self._room: npt.NDArray[Any] | None = None
         self._made: dict[int, Piece] = {}
-        self._count = len(pieces)
         self._writing: Future[None] | None = None
-        self._tasks = [pool.submit(self._make, index, piece) for index, piece in enumerate(pieces)]
+        self._tasks: list[Future[None]] = []
+
+    def begin(self, index: int, pool: Executor) -> None:
+        """Let a thread make a piece."""
+        self._tasks.append(pool.submit(self._make, index, self.pieces[index]))
 
     def wait(self) -> None:
         """Wait until it is written; the first mistake in it is raised."""
@@ -92,8 +97,8 @@ class ShardInTheMaking:
             made = self._engine.make_piece(self.job, piece, room)
             with self._lock:
                 self._made[index] = made
-                if len(self._made) == self._count:
-                    in_order = [self._made[place] for place in range(self._count)]
+                if len(self._made) == len(self.pieces):
+                    in_order = [self._made[place] for place in range(len(self.pieces))]
                     self._writing = self._engine.write(self.job, in_order, room)
         except BaseException:
             self._engine.give_up()
@@ -109,7 +114,10 @@ def write_here(
     try:
         with single_products(workers, "shard") as pool:
             try:
-                for shard in [ShardInTheMaking(engine, job, maker.pieces(job), pool) for job in jobs]:
+                shards = [ShardInTheMaking(engine, job, maker.pieces(job)) for job in jobs]
+                for shard, index in in_turns(shards, workers):
+                    shard.begin(index, pool)
+                for shard in shards:
                     shard.wait()
                     yield shard.job.rows
             except BaseException:
@@ -118,3 +126,16 @@ def write_here(
                 raise
     finally:
         engine.close()
+
+
+def in_turns(shards: Sequence[ShardInTheMaking], at_once: int) -> Iterator[tuple[ShardInTheMaking, int]]:
+    """Every piece of every shard: some shards after the other, their pieces in turns.
+
+    Where shards cannot be shared out evenly, the first ones are fewer: what idles then has more to do.
+    """
+    first = len(shards) % at_once or at_once
+    starts = [0, *range(first, len(shards), at_once)]
+    for start, stop in pairwise([*starts, len(shards)]):
+        together = shards[start:stop]
+        for index in range(max((len(shard.pieces) for shard in together), default=0)):
+            yield from ((shard, index) for shard in together if index < len(shard.pieces))
