@@ -28,7 +28,7 @@ def test_a_megabyte_of_anything_is_masked_at_once(piece):
         ("ftp://me:12/34@host/x", "ftp://me:***@host/x"),
         ("ftp://me@clinic.org:secret@host/x", "ftp://me@clinic.org:***@host/x"),
         ("http://host:8080/a and me@b", "http://host:8080/a and me@b"),
-        ("http://host:8080/a http://u:p@h", "http://host:8080/a http://u:***@h"),
+        ("http://host:8080/a http://u:p@h", "http://host:8080/a http://***@h"),
         (
             "'ftp://me:secret@host' and 'ftp://you:word@host'",
             "'ftp://me:***@host' and 'ftp://you:***@host'",
@@ -36,6 +36,8 @@ def test_a_megabyte_of_anything_is_masked_at_once(piece):
         ("FTP://:secret@host", "FTP://:***@host"),
         ("https://h/x?size=3&X-Amz-Signature=ab&b=2", "https://h/x?size=3&X-Amz-Signature=***&b=2"),
         ("https://h/x?a?token=abc", "https://h/x?a?token=***"),
+        ("https://h/x?pwd=abc&auth=def#access_token=ghi", "https://h/x?pwd=***&auth=***#access_token=***"),
+        ("https://token@host/x and me@b", "https://***@host/x and me@b"),
         ("me@host and 3:4", "me@host and 3:4"),
     ],
 )

@@ -111,9 +111,8 @@ def intervals() -> str:
     return (
         f"At 1 bit the share picked out is, with 95 % confidence, {', '.join(told)}. Of rows of length 1 "
         f"that all stand at right angles to each other, {figure(apart, '')} would be picked out; rows that "
-        "are shorter or more alike are picked out less often, and with every front that we tried they "
-        f"taught less. Where 2 % is the limit, ask for 0.9 bits: on CIFAR-10 {less} are picked out, and "
-        f"the head is right on {right}."
+        "are shorter or more alike are picked out less often. Where 2 % is the limit, ask for 0.9 bits: on "
+        f"CIFAR-10 {less} are picked out, and the head is right on {right}."
     )
 
 

@@ -5,9 +5,9 @@ import re
 # Each of these reads every character once: text may be long, and somebody else's.
 _WORD = re.compile(r"[^\s'\"]+")
 _USER = re.compile(r"://[^/:]*:")
-_PARAMETER = re.compile(r"([?&]([^=&?\s]*)=)[^&\s'\"]+")
+_PARAMETER = re.compile(r"([?&#]([^=&?#\s]*)=)[^&#\s'\"]+")
 _WEB_USER = re.compile(r"(https?://)[^/@]*@", re.IGNORECASE)
-_SECRET = re.compile("sig|token|secret|password|credential|key", re.IGNORECASE)
+_SECRET = re.compile("sig|token|secret|pass|pwd|auth|credential|key", re.IGNORECASE)
 
 
 def masked(text: str) -> str:
@@ -19,8 +19,9 @@ def masked(text: str) -> str:
     'https://host/photos.npz?size=3&token=*** cannot be read'
     """
     without_passwords = _WORD.sub(_without_password, text) if "://" in text else text
+    without_users = _WEB_USER.sub(r"\1***@", without_passwords)
     return _PARAMETER.sub(
-        lambda found: f"{found[1]}***" if _SECRET.search(found[2]) else found[0], without_passwords
+        lambda found: f"{found[1]}***" if _SECRET.search(found[2]) else found[0], without_users
     )
 
 

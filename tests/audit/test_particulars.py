@@ -38,7 +38,7 @@ def test_what_a_delivery_says_of_itself(tmp_path):
 def test_who_can_open_it_is_counted_and_what_did_not_leave_is_not_told(tmp_path):
     told = made(tmp_path, recipients=[RECIPIENT], labels=False, layer_dtype=None)
     assert told.recipients == 2  # the developer, and the provider itself
-    assert told.sealing.startswith("sealed for 1 recipient and the holder of the key")
+    assert told.sealing.startswith("sealed for 2 recipients, as a rule the holder of the key among them")
     assert (told.labelled, told.classes, told.has_layer) == ((), (), False)
 
 

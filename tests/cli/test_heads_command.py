@@ -164,6 +164,22 @@ def test_calibrating_needs_labels_and_enough_images(place):
     assert "are too few" in wrong("calibrate", "few.npz", *AT_HOME, cwd=place)
 
 
+def test_a_class_that_is_rare_is_held_out_in_part(place):
+    """Its images may lie where all of them would be held out at once: every fifth of the set."""
+    images = dict(np.load(place / "more.npz"))
+    x, y = (np.concatenate([images[name] for name in images if name[0] == kind]) for kind in "xy")
+    common, rare = (np.flatnonzero(y == name) for name in (0, 1))
+    order = common[:60].copy()
+    order[[0, 5, 10]] = rare[:3]
+    np.savez(place / "rare.npz", x=x[order], y=y[order])
+    done = call("calibrate", "rare.npz", *AT_HOME, "--out", "rare.onnx", cwd=place)
+    assert done.returncode == 0, done.stderr
+    order[[5, 10]] = common[:2]
+    np.savez(place / "single.npz", x=x[order], y=y[order])
+    said = wrong("calibrate", "single.npz", *AT_HOME, "--out", "single.onnx", cwd=place)
+    assert "give two or more of another class" in said
+
+
 NETWORK = """
 import torch
 from torch import nn

@@ -88,9 +88,6 @@ def test_the_steps_run_as_printed(place, monkeypatch):
     assert all(path.suffix == ".age" for path in (place / "delivery").rglob("*") if path.is_file())
 
 
-WORDS = " ".join(GUIDE.split())
-
-
 def result(name: str) -> dict:
     return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
 
@@ -158,8 +155,8 @@ def test_tiles_are_plain_photos_in_another_order():
         f"{first} apart after the first epoch, {second} after the second and {last} after the last" in WORDS
     )
     by_chance = touched["losses apart"]
-    first, second, last = (f"{100 * by_chance[epoch]:.2g}" for epoch in (0, 1, -1))
-    assert f"it is {first}0 %, {second} % and {last} %" in WORDS
+    first, second, last = (f"{100 * by_chance[epoch]:#.2g}" for epoch in (0, 1, -1))
+    assert f"it is {first} %, {second} % and {last} %" in WORDS
     above, error = -tiles["more in the end"], tiles["standard error of that"]
     assert 0 < above < 2 * error
     told = f"end {percent(above)} points above the plain photos in their order"

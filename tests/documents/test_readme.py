@@ -103,8 +103,8 @@ def test_the_speed_of_deliveries_and_the_demos_accuracies_are_the_benchmarks():
     ):
         assert sentence in words
     sealed = [row["sealed_share_of_open_rate"] for row in (float32, int8)]
-    assert "a few per cent of the speed of writing" in words
-    assert 0.9 <= min(sealed) <= max(sealed) < 1
+    least, most = sorted(round(100 * (1 - share)) for share in sealed)
+    assert f"{least} to {most} % of the speed of writing" in words
     assert float32["share_of_bare_product"] >= 0.85
     assert int8["share_of_bare_product"] >= 0.75  # Parquet's dictionary is a tenth of the work
     assert ray["share_of_local_rate_without_start"] >= 0.6
@@ -115,8 +115,6 @@ def test_the_speed_of_deliveries_and_the_demos_accuracies_are_the_benchmarks():
     assert arms["morphed, no augmented layer"]["accuracy"] < arms[PROTECTED_ARM]["accuracy"]
     for name, arm in arms.items():
         assert f"| {name} | {100 * arm['accuracy']:.1f} % | {100 * arm['spread']:.1f} % |" in README
-    assert "Two runs of the protected arm may differ by two to three points" in words
-    assert 2 < 100 * arms[PROTECTED_ARM]["spread"] * 2 * 2**0.5 < 3  # two deviations between single seeds
 
 
 def test_the_targets_are_met_by_the_committed_results():

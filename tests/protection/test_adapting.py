@@ -65,6 +65,24 @@ def test_labels_that_mean_nothing_correct_nothing(rng):
     assert adapted(head, rows, rng.integers(0, 2, 400)) is None
 
 
+def test_the_order_of_rows_does_not_matter_even_where_labels_go_round(rng):
+    """Every fifth row is held out: with five classes in turn that must not be a whole class."""
+    right = right_head(rng, 5)
+    wrong = bent(right, rng, 12.0)
+    rows, labels = drawn(right, rng, 2_000)
+    fewest = np.bincount(labels).min()
+    in_turn = np.stack([np.flatnonzero(labels == name)[:fewest] for name in range(5)], axis=1).ravel()
+    assert labels[in_turn][:10].tolist() == [0, 1, 2, 3, 4] * 2
+    found = adapted(wrong, rows[in_turn], labels[in_turn])
+    assert found is not None
+    assert accuracy(found, *drawn(right, rng, 2_000)) > accuracy(right, rows, labels) - 0.05
+
+
+def test_a_class_that_is_seen_once_cannot_be_held_out(rng):
+    rows, _ = drawn(right_head(rng, 2), rng, 40)
+    assert adapted(right_head(rng, 2), rows, np.arange(40) // 39) is None
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1e6])
 def test_it_does_not_depend_on_the_length_of_rows(rng, scale):
     right = right_head(rng, 2)

@@ -56,13 +56,13 @@ def test_room_is_used_again_and_nothing_of_another_shard_is_left_in_it(
 @pytest.mark.parametrize(
     ("sizes", "at_once", "turns"),
     [
-        ([2, 2, 2, 1], 2, "a0 b0 a1 b1 c0 d0 c1"),
-        ([1, 2, 2], 2, "a0 b0 c0 b1 c1"),  # the odd one first
+        ([2, 2, 2, 1], 2, "a0 a1 b0 b1 c0 d0 c1"),
+        ([1, 2], 3, "a0 b0 b1"),
         ([3], 2, "a0 a1 a2"),
         ([], 2, ""),
     ],
 )
-def test_shards_that_are_made_at_once_take_turns(sizes, at_once, turns):
+def test_the_last_shards_are_made_in_turns(sizes, at_once, turns):
     shards = [
         local_engine.ShardInTheMaking(None, name, range(size))
         for name, size in zip("abcd", sizes, strict=False)
@@ -88,9 +88,10 @@ def test_a_shard_that_cannot_be_written_ends_it_and_the_rest_can_be_made_later(t
     assert made(data, tmp_path / "out") == expected
 
 
+@pytest.mark.parametrize("rows_per_shard", [None, 7])
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_pieces_that_several_make_at_once_are_the_shard_that_one_makes_without_bad_images(
-    tmp_path, monkeypatch, rng, dtype
+    tmp_path, monkeypatch, rng, dtype, rows_per_shard
 ):
     (tmp_path / "photos").mkdir()
     for number in range(30):
@@ -101,14 +102,22 @@ def test_pieces_that_several_make_at_once_are_the_shard_that_one_makes_without_b
     monkeypatch.setattr(shard_maker, "PIECE_BYTES", 3 * 4 * 192)  # of three images
     monkeypatch.setattr(local_engine, "processors", lambda: 4)
     found = []
-    for workers in (1, 4):
+    put = ShardMaker.put
+
+    def slowly(self, job, shard, store):
+        time.sleep(0.02 * (3 - job.index % 3))  # later shards may be written first
+        put(self, job, shard, store)
+
+    monkeypatch.setattr(ShardMaker, "put", slowly)
+    for workers in (1, 2, 4):
         monkeypatch.setattr(local_engine, "MAX_WORKERS", workers)
         out = tmp_path / f"by {workers}"
-        deliver(tmp_path / "photos", make_layer(), make_key(), out, dtype=dtype, skip_bad=True)
+        options = {"dtype": dtype, "skip_bad": True, "rows_per_shard": rows_per_shard}
+        deliver(tmp_path / "photos", make_layer(), make_key(), out, **options)
         found.append(contents(out))
         recovered = mole.recover(out, make_key())["x_train"]
         assert len(recovered) == 27
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
     plain = [
         np.asarray(Image.open(tmp_path / "photos" / f"{number}.png"))
         for number in sorted(range(30), key=lambda number: f"{number}.png")

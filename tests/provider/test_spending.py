@@ -14,6 +14,7 @@ from mole.exchange.protection_words import protection_in_words
 from mole.provider import local_engine, protector
 from mole.provider.counting import Counting
 from mole.provider.deliver import deliver
+from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
 from mole.provider.protect import Protect
 from mole.provider.protector import Protector
@@ -108,6 +109,19 @@ def test_no_password_of_a_place_is_written_down(place, state):
     written = [file.read_bytes() for file in state.rglob("*") if file.is_file()]
     assert any(b"drafts" in content for content in written)
     assert not any(b"sesame" in content for content in written)
+
+
+def test_a_delivery_that_was_begun_by_version_0_8_is_known_again(give, monkeypatch):
+    mac = MorphKey.mac
+    with monkeypatch.context() as before:
+        before.setattr(
+            MorphKey, "mac", lambda key, why, text: text if why == "draft" else mac(key, why, text)
+        )
+        begun = give("one")
+    again = give("one")
+    assert again.was_complete
+    assert again.delivery.manifest.delivery_id == begun.delivery.manifest.delivery_id
+    assert give("one").was_complete  # under its new name
 
 
 def test_calling_again_counts_nothing(give):

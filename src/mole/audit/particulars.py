@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 from mole.analysis.figure import in_words
 from mole.errors import MoleError
 from mole.exchange.delivery import Delivery
-from mole.exchange.recipients import recipient_count
+from mole.exchange.recipients import HOLDER, recipient_count
 from mole.exchange.signatures import check_delivery
+from mole.quantities import counted
 from mole.scheme.shapes import shape_text
 
 BAD_SIGNATURE = "its signature does not belong to it"
@@ -86,9 +87,8 @@ class Particulars:
         """Whether it is sealed, and for how many, in words."""
         if not self.recipients:
             return "not sealed: whoever gets hold of the files can read them"
-        others = max(self.recipients - 1, 0)
-        many = f"{others} recipient{'' if others == 1 else 's'}"
-        return f"sealed for {many} and the holder of the key; age does not show who they are"
+        many = counted(self.recipients, "recipient")
+        return f"sealed for {many}, {HOLDER} among them; age does not show who they are"
 
 
 def name_of(label: str) -> str:

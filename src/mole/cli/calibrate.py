@@ -61,7 +61,7 @@ def calibrate(
     """Make a head's probabilities right on labelled images of your own, at home.
 
     One factor, an intercept for each class and, for two classes, a threshold are fitted; with --adapt, a
-    correction of the weights as well, which wants some hundred images. The scores afterwards are of
+    correction of the weights as well, which needs a few hundred images. The scores afterwards are of
     images that were held out: each fifth is scored by what the others decided.
     """
     check_output(out, force=force)

@@ -26,7 +26,7 @@ def ledger(
         str,
         typer.Argument(
             metavar="KEY",
-            help="Your key, or its fingerprint, with which no passphrase is asked for, as scripts need it.",
+            help="Your key, or its fingerprint, which needs no passphrase (for scripts).",
         ),
     ],
     passphrase_file: PassphraseFileOption = None,

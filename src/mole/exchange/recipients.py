@@ -28,11 +28,11 @@ from mole.storage.sealed import SUFFIX, SealedStore
 
 RECIPIENT = re.compile(rb"^-> (?:X25519|ssh-ed25519|ssh-rsa) ", re.MULTILINE)
 TAG_BYTES = 4  # of the SHA-256 of an SSH key, by which age finds the one that opens a file
-HOLDER = "the holder of the key"
+HOLDER = "as a rule the holder of the key"  # whoever seals by other means may leave it out
 
 
 def recipient_count(delivery: Delivery) -> int:
-    """For how many a delivery is sealed, its provider included; 0 if it is not sealed."""
+    """For how many a delivery is sealed, as a rule its provider among them; 0 if it is not sealed."""
     return 0 if not isinstance(delivery.store, SealedStore) else _count(_header(delivery.store))
 
 
@@ -42,12 +42,14 @@ def recipients_in_words(delivery: Delivery) -> str:
         return "none: it is not sealed, so whoever gets hold of the files can read them"
     header = _header(delivery.store)
     named = [*dict.fromkeys(_named(header, delivery.store.identities))]
-    others = _count(header) - 1 - len(named)
-    if others < 1:
-        return joined([*named, HOLDER])
+    others = _count(header) - len(named)
+    if not others:
+        return joined(named)
     if not named:
-        return f"{counted(others, 'recipient')} and {HOLDER}; age does not show who they are"
-    return f"{joined([*named, counted(others, 'other'), HOLDER])}; age does not show who the others are"
+        return f"{counted(others, 'recipient')}, {HOLDER} among them; age does not show who they are"
+    if others == 1:
+        return f"{joined([*named, '1 other'])}, {HOLDER}; age does not show who it is"
+    return f"{joined([*named, f'{others} others'])}, {HOLDER} among them; age does not show who they are"
 
 
 def _header(store: SealedStore) -> Header:

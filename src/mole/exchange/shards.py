@@ -258,6 +258,5 @@ def write_shard(shard: Shard, shape: Shape, path: Path) -> None:
         use_dictionary=[values_path(column)] if is_small else False,
         write_statistics=False,
         write_batch_size=1 << 17,  # values that go through the writer together
-        data_page_size=1
-        << 17,  # bytes: what the writer collects until a page is full is new memory each time
+        data_page_size=1 << 17,  # bytes, which the writer collects in new memory each time
     )

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import MissingExtraError, ParameterError
-from mole.protection.calibration import calibration
+from mole.protection.calibration import FOLDS, calibration, held_out
 from mole.protection.head import Head, softmax
 from mole.scheme.shapes import Array
 
@@ -24,7 +24,6 @@ except ImportError:
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
-FOLDS = 5  # parts, of which each is held out once
 PENALTIES = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)  # on |V|^2 / 2, for rows of length 1: strict ones first
 OF_INTERCEPTS = 1e-2  # likewise: as a hundredth of a row would, so that an end is always found
 STEPS = 200
@@ -55,12 +54,12 @@ def adapted(head: Head, features: Array, labels: Labels) -> Head | None:
     length = float(np.linalg.norm(features, axis=1).max()) or 1.0
     rows = np.asarray(features / length, np.float64)
     same = Head(length * head.weight, head.intercept)
-    folds = np.arange(len(rows)) % FOLDS
-    told = np.zeros(
-        (1 + len(PENALTIES), len(rows))
-    )  # how well each held-out label is told, uncorrected first
-    for fold in range(FOLDS):
-        out = folds == fold
+    parts = held_out(labels)
+    if parts is None:
+        return None
+    told = np.zeros((1 + len(PENALTIES), len(rows)))  # how well held-out labels are told, uncorrected first
+    for part in range(FOLDS):
+        out = parts == part
         heads = _corrections(same, rows[~out], labels[~out], PENALTIES)
         told[:, out] = [_likelihoods(one, rows[out], labels[out]) for one in heads]
     gains = told[1:] - told[0]

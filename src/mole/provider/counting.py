@@ -23,6 +23,7 @@ from mole.provider.spending import Spending
 from mole.sources.source import BadSampleError, Source, Split
 from mole.storage.locations import absolute
 from mole.storage.stores import Store
+from mole.url_secrets import without_secrets
 
 Address = str | os.PathLike[str]
 SAMPLES_AT_ONCE = 1024
@@ -46,7 +47,8 @@ class Counting:
         self._protect, self._source, self._key = protect, source, key
         self._spending = Spending.beside(Ledger(key.fingerprint, key.path))
         place = absolute(out) if isinstance(out, str | os.PathLike) else out.label
-        draft = key.mac("draft", f"{plan.delivery_id} {place}")  # a URL may have a password in it
+        draft = key.mac("draft", f"{plan.delivery_id} {without_secrets(str(place))}")
+        self._spending.rename(f"{plan.delivery_id} {place}", draft)  # as it was before version 0.9
         name = self._spending.draft(draft)
         if name is None or not lies_at(out, self._named(plan, name), key):  # or it was replaced since
             name = token_hex(16)

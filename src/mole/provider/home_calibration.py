@@ -12,14 +12,13 @@ import numpy.typing as npt
 from mole.errors import ParameterError
 from mole.progress import Progress, no_progress
 from mole.protection.adapting import adapted
-from mole.protection.calibration import EVEN, calibration
+from mole.protection.calibration import EVEN, FOLDS, calibration, held_out
 from mole.protection.head_file import HomeHead
 from mole.provider.at_home import AtHome, other_classes
 from mole.scores import Score
 from mole.sources.opening import open_source
 from mole.sources.source import Source
 
-FOLDS = 5
 FEWEST = 20  # images: fewer decide nothing
 
 Floats = npt.NDArray[np.float64]
@@ -78,9 +77,13 @@ def calibrate(
             f"{len(labels)} labelled images are too few to calibrate: give {FEWEST} or more"
         )
     chances, answers = np.empty((len(labels), home.head.classes)), np.empty_like(labels)
-    folds = np.arange(len(labels)) % FOLDS
-    for fold in range(FOLDS):
-        out = folds == fold
+    parts = held_out(labels)
+    if parts is None:
+        raise ParameterError(
+            "all images but one are of one class, too few to calibrate: give two or more of another class"
+        )
+    for part in range(FOLDS):
+        out = parts == part
         fitted, _ = _fitted(home, rows[~out], labels[~out], adapt=adapt)
         chances[out] = fitted.head.probabilities(rows[out])
         answers[out] = fitted.answers(chances[out])

@@ -1,15 +1,14 @@
 """The engine for one machine: all processors make shards piece by piece, and others write what is made.
 
 Making a piece keeps a processor busy; writing a shard waits for a disk or a network, so that threads of
-their own do it. As many shards as there are processors are made at once, in turns, piece by piece: they are
-complete at about the same time, and each processor has one to write when nothing is left to make. What a
-shard is made in is used again for another one as soon as it is written: there is room for two shards a
-processor, and whoever finds none waits until a shard is written.
+their own do it. Pieces of one shard are made at once, so that it is complete soon. The last shards are made
+in turns: they are complete together, so that each processor has one to write when nothing is left to make.
+What a shard is made in is used again for another one as soon as it is written: there is room for two shards
+a processor, and whoever finds none waits until a shard is written.
 """
 
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from itertools import pairwise
 from queue import LifoQueue
 from threading import Lock
 from typing import Any
@@ -129,13 +128,9 @@ def write_here(
 
 
 def in_turns(shards: Sequence[ShardInTheMaking], at_once: int) -> Iterator[tuple[ShardInTheMaking, int]]:
-    """Every piece of every shard: some shards after the other, their pieces in turns.
-
-    Where shards cannot be shared out evenly, the first ones are fewer: what idles then has more to do.
-    """
-    first = len(shards) % at_once or at_once
-    starts = [0, *range(first, len(shards), at_once)]
-    for start, stop in pairwise([*starts, len(shards)]):
-        together = shards[start:stop]
-        for index in range(max((len(shard.pieces) for shard in together), default=0)):
-            yield from ((shard, index) for shard in together if index < len(shard.pieces))
+    """Every piece of every shard: one shard after the other, but the last ones in turns."""
+    last = shards[-at_once:]
+    for shard in shards[: -len(last)] if last else ():
+        yield from ((shard, index) for index in range(len(shard.pieces)))
+    for index in range(max((len(shard.pieces) for shard in last), default=0)):
+        yield from ((shard, index) for shard in last if index < len(shard.pieces))

@@ -74,6 +74,12 @@ class Spending:
                     return str(row[0])
         return None
 
+    def rename(self, before: str, draft: str) -> None:
+        """Know a delivery by another text from now on, if it is known by this one."""
+        with self._files() as files:
+            for found in files:
+                found.execute("UPDATE OR REPLACE drafts SET draft = ? WHERE draft = ?", (draft, before))
+
     def begin(self, draft: str, name: str) -> None:
         """Keep the name of a delivery, so that it can be gone on with."""
         with self._files() as files:
