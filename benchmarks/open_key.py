@@ -39,15 +39,16 @@ def step(name):
     started, worked = now, work
 import numpy as np
 import mole
-from mole.provider.keys import MorphKey
+mole.MorphKey
 step("import")
-key = MorphKey.load(sys.argv[1], sys.argv[2])
+key = mole.MorphKey.load(sys.argv[1], sys.argv[2])
 step("open")
 images = np.random.default_rng(0).normal(size=(10, 3, 32, 32)).astype(np.float32)
 morphed = mole.morph(images, key)
 step("core and ten images")
 steps["sum"] = [sum(values) for values in zip(*steps.values())]
-print(json.dumps({"steps": steps, "morphed": morphed.reshape(10, -1)[:, :50].tolist()}))
+values = morphed.reshape(10, -1)[:, :50].tolist()
+print(json.dumps({"version": mole.__version__, "steps": steps, "morphed": values}))
 """
 
 
@@ -96,6 +97,7 @@ def compare(path: Path, versions: dict[str, Path], threads: int, rounds: int) ->
         for name, done in runs.items()
     }
     if "before" in runs:
+        result["version_before"] = runs["before"][0]["version"]
         sums = {name: result[name]["sum"] for name in ("before", "now")}
         for what in ("seconds", "processor_seconds"):
             result[f"{what}_before_over_now"] = round(sums["before"][what] / sums["now"][what], 2)

@@ -15,7 +15,7 @@ def open_key_rows(read: dict[str, Any]) -> list[tuple[str, ...]]:
             "open, s",
             "core and images, s",
             "in all, s",
-            "version 0.5, times ours",
+            f"version {read['rows'][0]['version_before']}, times ours",
         )
     ]
     for row in read["rows"]:

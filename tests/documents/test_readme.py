@@ -70,8 +70,8 @@ def test_the_speeds_are_the_benchmarks():
 
 def test_what_opening_a_key_takes_is_the_benchmarks():
     read = result("open_key")
-    plain, whitened = (row["now"]["sum"]["seconds"] for row in read["rows"] if row["threads"] == 1)
-    said = f"{plain:.1f} with the first ten images, {whitened:.1f} with a whitened core"
+    plain, whitened = (row["now"]["sum"]["seconds"] for row in read["rows"] if row["threads"] == "any")
+    said = f"takes {plain:.1f} s, and {whitened:.1f} s with a whitened core"
     assert said in " ".join(README.split())
 
 
@@ -106,7 +106,7 @@ def test_the_speed_of_deliveries_and_the_demos_accuracies_are_the_benchmarks():
     least, most = sorted(round(100 * (1 - share)) for share in sealed)
     assert f"{least} to {most} % of the speed of writing" in words
     assert float32["share_of_bare_product"] >= 0.85
-    assert int8["share_of_bare_product"] >= 0.75  # Parquet's dictionary is a tenth of the work
+    assert int8["share_of_bare_product"] >= 0.78  # Parquet's dictionary is a tenth of the work
     assert ray["share_of_local_rate_without_start"] >= 0.6
     assert int8["data_bytes_over_plain_8_bit_bytes"] <= 1.02
     assert max(float32["peak_memory_gb"], int8["peak_memory_gb"]) < 2
