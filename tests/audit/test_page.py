@@ -162,7 +162,7 @@ def test_the_page_begins_with_what_it_comes_to(report):
     told = [report.headline, "clinic-2026-04", report.delivery.delivery_id, "2026-04-01", "29.1 MB in all"]
     told += [
         "Model Makers Ltd",
-        "sealed for 1 recipient",
+        "sealed for 2 recipients",
         "not signed",
         "strangers were not given these files",
     ]

@@ -136,4 +136,4 @@ def test_the_choices_are_those_of_the_library(name, option, choices):
 
 
 def test_the_ledger_says_what_asks_for_no_passphrase():
-    assert "its fingerprint, with which no passphrase is asked for" in " ".join(help_of("ledger").split())
+    assert "its fingerprint, which needs no passphrase" in " ".join(help_of("ledger").split())

@@ -88,7 +88,7 @@ class Particulars:
         if not self.recipients:
             return "not sealed: whoever gets hold of the files can read them"
         many = counted(self.recipients, "recipient")
-        return f"sealed for {many}, {HOLDER} among them; age does not show who they are"
+        return f"sealed for {many}, {HOLDER} among them"
 
 
 def name_of(label: str) -> str:
