@@ -110,6 +110,8 @@ def test_the_report_can_be_tied_to_its_delivery(clothes, clothes_report):
 def test_every_attack_is_told_of(clothes_report):
     assert [found.attack for found in clothes_report.attacks] == list(ATTACKS)
     assert len(ATTACKS) == 18
+    names = [attack.name for attack in ATTACKS]  # a short audit must not leave out what decides
+    assert names.index("channel-fingerprint") < names.index("pca-matching") < names.index("moment-matching")
     assert {attack.attacker for attack in ATTACKS} == set(Attacker)
     for found in clothes_report.attacks:
         assert found.words.endswith((".", "!")), found.attack.name

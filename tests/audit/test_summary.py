@@ -53,7 +53,8 @@ def test_it_says_what_leaves_and_for_whom():
     for words in (
         report.headline, "12,000, each 1x28x28: train 10,000, test 2,000", "yes, in train, test", "coat, ",
         report.delivery.delivery_id, report.delivery.layer_fingerprint, "Model Makers Ltd",
-        "sealed for 2 recipients", "2026-04-01", "A. Officer", "Name</div>", "Date</div>", "Signature</div>",
+        "sealed for 2 recipients", "2026-04-01", "A. Officer", "Name</div>", "Date</div>",
+        "Signature</div>",
         "pseudonymised at best", "not legal advice", "2 remarks limit",
     ):  # fmt: skip
         assert words in text, words

@@ -68,6 +68,19 @@ def test_a_bad_image_stops_the_work_and_is_named(folder_with_a_bad_image, tmp_pa
     assert "manifest.json" not in contents(tmp_path / "out")
 
 
+def test_an_image_whose_header_is_good_gets_advice_too(folder_with_a_bad_image, tmp_path):
+    damaged = tmp_path / "photos" / "cat" / "3.png"
+    damaged.write_bytes((tmp_path / "photos" / "cat" / "4.png").read_bytes())
+    content = bytearray(damaged.read_bytes())
+    start = content.index(b"IDAT") + 4
+    content[start : start + 4] = b"\xff" * 4
+    damaged.write_bytes(content)
+    with pytest.raises(
+        BadSampleError, match=r"cat/3\.png cannot be used: .* leave it out: give skip_bad=True"
+    ):
+        deliver(folder_with_a_bad_image, make_layer(), make_key(), tmp_path / "out")
+
+
 def test_bad_images_can_be_skipped(folder_with_a_bad_image, tmp_path):
     store, key = LocalStore(tmp_path / "out"), make_key()
     options = {"rows_per_shard": 6, "skip_bad": True, "keep": ("file_name",)}

@@ -25,6 +25,7 @@ NO_TILES = (
     "otherwise deliver only to a developer whom you trust not to attack."
 )
 NEEDS_ONE_BLOCK = (Measure.KAPPA_ONE, Measure.WHITENED)  # no advice for whoever needs tiles
+TRY_THE_REST = "Some attacks were not tried: see what they lacked, and audit again before you rely on this."
 GIVE_PUBLIC = "Give public images of the same kind to the audit, to test this attacker in full."
 
 
@@ -76,6 +77,6 @@ def advice_without_findings(taken: AbstractSet[Measure], *, untried: bool, publi
         untried: whether some attack could not be tried.
         public: whether there were public images.
     """
-    wanted = GIVE_PUBLIC if untried and not public else ""
+    wanted = "" if not untried else TRY_THE_REST if public else GIVE_PUBLIC
     sealing = "" if Measure.SEALED in taken else SEAL_IT
     return " ".join(filter(None, (wanted or NO_CHANGE, sealing)))

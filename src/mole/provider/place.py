@@ -184,7 +184,7 @@ def _pinned(store: Store) -> dict[str, Any]:
 
 def _taken(store: Store, what: str, differ: list[str]) -> DeliveryError:
     made_with = joined(differ) if differ else "other data or another option"
-    again = "repeat that call to finish it, " if what.startswith("an ") else ""
+    again = "to finish it, repeat the call that began it; otherwise " if what.startswith("an ") else ""
     return DeliveryError(
         f"{store.label} holds {what}, made with {made_with}: {again}choose another place, or replace it",
         advice={"replace": True},

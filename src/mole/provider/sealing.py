@@ -65,7 +65,13 @@ def opened_with(
     """An opened delivery; one that was sealed under the key needs no other identity."""
     if key is None:
         return Delivery.open(delivery, identity=identity)
-    return Delivery.open(delivery, identity=[*identity_texts(identity), own_identity(key)])
+    try:
+        return Delivery.open(delivery, identity=[*identity_texts(identity), own_identity(key)])
+    except ForAnotherError:
+        if identity is not None:
+            raise
+        place = os.fspath(delivery) if isinstance(delivery, str | os.PathLike) else delivery.label
+        raise DeliveryError(f"{place} was sealed under another key: use the key it was made with") from None
 
 
 def look_at(delivery: Address) -> None:

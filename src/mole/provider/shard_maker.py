@@ -18,6 +18,7 @@ from mole.provider.protector import Protector
 from mole.provider.row_numbers import RowNumbers
 from mole.scheme.block_product import Product, multiply
 from mole.scheme.shapes import Array, element_count, unroll
+from mole.sources.inspection import Problem
 from mole.sources.plain_samples import PlainSamples, read_many
 from mole.sources.source import BadSampleError, Source, Split
 from mole.storage.stores import Store
@@ -149,10 +150,13 @@ class ShardMaker:
         It lies in `room`, if there is some, until that is used again.
         """
         split, numbers = self._source.splits[job.split], self.rows[job.split].order[job.start : job.stop]
-        return read_many(
-            self._preparations[job.split], split, numbers.tolist(),
-            skip_bad=self.plan.skip_bad, workers=self._decoders, out=room,
-        )  # fmt: skip
+        try:
+            return read_many(
+                self._preparations[job.split], split, numbers.tolist(),
+                skip_bad=self.plan.skip_bad, workers=self._decoders, out=room,
+            )  # fmt: skip
+        except BadSampleError as error:  # its header was good
+            raise Problem(error, 1, [error.name]).error() from None
 
     def _protected(self, split: str, rows: PlainSamples) -> PlainSamples:
         """What may leave of the images, where they are protected: no trace of their number type either."""

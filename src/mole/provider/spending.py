@@ -169,7 +169,7 @@ class Spending:
         if budget is not None and kept is not None and budget > kept:
             raise DeliveryError(
                 f"this key has a budget of {kept:.4g} bits for each image, and {budget:.4g} were asked "
-                "for: leave the budget out, or set a higher one in the key's ledger first"
+                "for: leave the budget out, or set a higher one with 'mole ledger' first"
             )
         return kept if budget is None else budget
 
@@ -213,7 +213,7 @@ def _most_after(
         raise DeliveryError(
             f"{counted(over, 'image')} would have given away up to {most:.4g} bits in all deliveries "
             f"under this key, and the budget is {limit:.4g}: deliver with fewer bits, leave them out, "
-            "or set a higher budget in the key's ledger"
+            "or set a higher budget with 'mole ledger'"
         )
     return most
 
