@@ -9,7 +9,24 @@ from mole.url_secrets import masked, without_secrets
 
 @pytest.mark.parametrize(
     "piece",
-    ["a.", "a://", "://", "a:b", "?", "?a", "&sig", "a@", "://a:", "//:@", "-+.", "?key=", "1/", "://a:1"],
+    [
+        "a.",
+        "a://",
+        "://",
+        "a:b",
+        "?",
+        "?a",
+        "&sig",
+        "a@",
+        "://a:",
+        "//:@",
+        "-+.",
+        "?key=",
+        "1/",
+        "://a:1",
+        "http://",
+        "#",
+    ],
 )
 def test_a_megabyte_of_anything_is_masked_at_once(piece):
     for text in (piece * (300_000 // len(piece)), "x://u:" + piece * 50_000, piece * 50_000 + "@"):
@@ -38,6 +55,8 @@ def test_a_megabyte_of_anything_is_masked_at_once(piece):
         ("https://h/x?a?token=abc", "https://h/x?a?token=***"),
         ("https://h/x?pwd=abc&auth=def#access_token=ghi", "https://h/x?pwd=***&auth=***#access_token=***"),
         ("https://token@host/x and me@b", "https://***@host/x and me@b"),
+        ("http://host:8080 is not there: ask me@b", "http://host:8080 is not there: ask me@b"),
+        ('{"at": "http://host:8080", "by": "me@b"}', '{"at": "http://host:8080", "by": "me@b"}'),
         ("me@host and 3:4", "me@host and 3:4"),
     ],
 )

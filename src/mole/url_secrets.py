@@ -6,7 +6,7 @@ import re
 _WORD = re.compile(r"[^\s'\"]+")
 _USER = re.compile(r"://[^/:]*:")
 _PARAMETER = re.compile(r"([?&#]([^=&?#\s]*)=)[^&#\s'\"]+")
-_WEB_USER = re.compile(r"(https?://)[^/@]*@", re.IGNORECASE)
+_WEB_USER = re.compile(r"(https?://)[^/@\s'\"]*@", re.IGNORECASE)
 _SECRET = re.compile("sig|token|secret|pass|pwd|auth|credential|key", re.IGNORECASE)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mole.errors import ParameterError
-from mole.protection.calibration import best_threshold, calibration
+from mole.protection.calibration import best_threshold, calibration, held_out
 from mole.protection.head import Head, softmax
 
 
@@ -50,6 +50,17 @@ def test_of_many_classes_only_the_factor_is_fitted(rng):
     found = calibration(right / 10, drawn(right, rng))
     assert found.factor == pytest.approx(10, rel=0.2)
     assert not found.intercepts.any()
+
+
+@pytest.mark.parametrize(
+    ("labels", "can"),
+    [([0] * 38 + [1, 2], True), ([*range(40)], True), ([0, 1] * 20, True), ([0] * 39 + [1], False)],
+)
+def test_a_part_leaves_two_classes_to_learn_from(labels, can):
+    parts = held_out(np.array(labels))
+    assert (parts is not None) == can
+    if parts is not None:
+        assert np.bincount(parts).tolist() == [8] * 5
 
 
 def test_one_class_decides_nothing(rng):

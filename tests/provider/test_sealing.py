@@ -60,9 +60,7 @@ def test_the_provider_opens_it_with_the_key_alone(made, data):
         assert np.abs(arrays["x_train"].transpose(0, 2, 3, 1).astype(int) - plain["x_train"]).max() <= 6
         assert np.array_equal(arrays["y_train"], plain["y_train"])
     assert row_table(made, make_key()).num_rows == 130
-    with pytest.raises(
-        DeliveryError, match="delivery was sealed under another key: use the key it was made"
-    ):
+    with pytest.raises(DeliveryError, match="delivery is not sealed for this key: use the key it was"):
         recover(made, make_key(1))
     with pytest.raises(DeliveryError, match="was made with key"):
         recover(made, make_key(1), identity=IDENTITY)

@@ -77,6 +77,6 @@ def advice_without_findings(taken: AbstractSet[Measure], *, untried: bool, publi
         untried: whether some attack could not be tried.
         public: whether there were public images.
     """
-    wanted = "" if not untried else TRY_THE_REST if public else GIVE_PUBLIC
+    wanted = "" if not untried else TRY_THE_REST if public else f"{TRY_THE_REST} {GIVE_PUBLIC}"
     sealing = "" if Measure.SEALED in taken else SEAL_IT
     return " ".join(filter(None, (wanted or NO_CHANGE, sealing)))

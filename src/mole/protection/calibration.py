@@ -30,17 +30,16 @@ def held_out(labels: Labels) -> Labels | None:
     >>> held_out(np.array([0, 1, 0, 1, 0, 1])).tolist()
     [0, 3, 1, 4, 2, 0]
 
-    None where a part could hold out all but one class: that takes two rows each of two classes.
+    None where a part would hold out all but one class.
 
     Raises:
         ParameterError: if fewer than two classes occur.
     """
     _check_classes(labels)
-    if (np.bincount(labels) >= 2).sum() < 2:
-        return None
     parts = np.empty(len(labels), np.int64)
     parts[np.argsort(labels, kind="stable")] = np.arange(len(labels)) % FOLDS
-    return parts
+    left = (np.unique(labels[parts != part]) for part in range(FOLDS))
+    return parts if all(len(classes) > 1 for classes in left) else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,7 +71,9 @@ def opened_with(
         if identity is not None:
             raise
         place = os.fspath(delivery) if isinstance(delivery, str | os.PathLike) else delivery.label
-        raise DeliveryError(f"{place} was sealed under another key: use the key it was made with") from None
+        raise DeliveryError(
+            f"{place} is not sealed for this key: use the key it was made with, or give an identity"
+        ) from None
 
 
 def look_at(delivery: Address) -> None:

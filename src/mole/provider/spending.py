@@ -78,7 +78,8 @@ class Spending:
         """Know a delivery by another text from now on, if it is known by this one."""
         with self._files() as files:
             for found in files:
-                found.execute("UPDATE OR REPLACE drafts SET draft = ? WHERE draft = ?", (draft, before))
+                found.execute("UPDATE OR IGNORE drafts SET draft = ? WHERE draft = ?", (draft, before))
+                found.execute("DELETE FROM drafts WHERE draft = ?", (before,))
 
     def begin(self, draft: str, name: str) -> None:
         """Keep the name of a delivery, so that it can be gone on with."""
