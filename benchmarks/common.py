@@ -18,7 +18,7 @@ def summary(times: list[float]) -> dict[str, float]:
     return {"median_s": round(statistics.median(times), 4), "best_s": round(min(times), 4)}
 
 
-def _busy_seconds() -> tuple[float, float]:
+def busy_seconds() -> tuple[float, float]:
     """Processor seconds until now: what the machine did not idle, and this program with its children."""
     fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     idle = (3, 4)  # nothing to do, and waiting for a disk; guests are counted in the first two
@@ -28,7 +28,7 @@ def _busy_seconds() -> tuple[float, float]:
     return busy / os.sysconf("SC_CLK_TCK"), mine
 
 
-_START = (time.perf_counter(), *_busy_seconds())
+_START = (time.perf_counter(), *busy_seconds())
 
 
 def others() -> float:
@@ -37,7 +37,7 @@ def others() -> float:
     Children count as this program's own when they have ended; Ray's never do.
     """
     began, busy_before, own_before = _START
-    busy, own = _busy_seconds()
+    busy, own = busy_seconds()
     used = (busy - busy_before) - (own - own_before)
     return round(max(0.0, used) / (time.perf_counter() - began), 2)
 

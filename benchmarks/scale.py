@@ -1,157 +1,170 @@
-"""Whether a delivery's cost grows only with its data: a thousand to a million images, 32x32 to 512x512.
+"""Whether a delivery's cost grows only with its data: ten thousand to a million images, 32x32 to 512x512.
 
-Made-up images in an .npy file, tiles of 8, 8-bit shards, in a temporary folder that is removed. Each
-delivery runs in a process of its own. Processor time counts from the first row to the last, with all
-processes that were started for it, and is told for a sample (numbers) and for a megapixel (sizes): others
-who use the machine change it little. A part of it is fixed, so it is told as well what each further image
-costs: the difference to the delivery before over the difference in images.
-Memory is the most that all processes had of their own at any time; pages of the mapped file, which the
-system takes back at will, are told apart. A million images take 3 GB of disk. `--only ray` does the same
-with Ray, whose start is counted in.
+Made-up images in an .npy file, tiles of 8, 8-bit shards, in a temporary folder that is removed. Every row
+of the result has a process of its own, which delivers half of the images first, so that what is loaded
+once is loaded. Then it delivers half and all of them, in turns, several times where they are few.
+
+Processor time is that of whole deliveries and of all processes that were started for them; others who use
+the machine change it little. With Ray, whose workers end unseen, it is all that the machine did. A part of
+it is the same for every delivery (8-bit scales are fitted to some 4,000 images). What grows is what each
+further image costs: the difference between both deliveries over the difference in images.
+
+Memory is the most that all processes had of their own at any time, and is looked at from outside; pages of
+the mapped file, which the system takes back at will, are told apart. A million images take 7 GB of disk.
+`--only ray` does the same with a Ray on this machine that is there already, as a cluster would be, in
+shards so small that all of its workers always have one.
 """
 
 import argparse
+import contextlib
 import json
+import logging
 import os
 import resource
+import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+import warnings
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import mole
-from common import write_result
+from common import busy_seconds, write_result
 from mole.provider.deliver import deliver
 from mole.provider.engines import EngineName
+from processes import MemoryWatch, processor_seconds
 
-NUMBERS = (1_000, 10_000, 100_000, 1_000_000)
+NUMBERS = (10_000, 100_000, 1_000_000)
 SIDES = (32, 64, 128, 256, 512)
 PIXELS = 20 * 2**20  # of all images together, while sides change
+ENOUGH = 150_000  # images that are delivered in turns, all together
+MOST_TURNS = 15
+TURNS_WITH_RAY = 5  # its workers stay for a while, and their memory counts
 TILE = 8
 CHUNK = 4096
+ROWS_WITH_RAY = 1_000  # in a shard
+Shape = tuple[int, int, int]
 
 
-def made_up(path: Path, count: int, shape: tuple[int, int, int]) -> Path:
-    """A file of random images, written in pieces; a few hundred different ones, over and over."""
-    channels, height, width = shape
-    pieces = np.random.default_rng(0).integers(0, 256, (256, height, width, channels), dtype=np.uint8)
-    images = np.lib.format.open_memmap(path, "w+", np.uint8, (count, height, width, channels))
-    for start in range(0, count, CHUNK):
-        rows = np.arange(start, min(start + CHUNK, count)) % len(pieces)
-        images[start : start + len(rows)] = pieces[rows]
-    images.flush()
-    return path
+class Cost(NamedTuple):
+    """Of one delivery."""
+
+    processor: float
+    wall: float
 
 
-def family() -> list[Path]:
-    """Folders of /proc of this process and of all that descend from it."""
-    children: dict[int, list[int]] = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = status.read_text().rsplit(")", 1)[1].split()
-        except OSError:  # it has ended
-            continue
-        children.setdefault(int(fields[1]), []).append(int(status.parent.name))
-    found = [os.getpid()]
-    for process in found:  # grows meanwhile
-        found += children.get(process, [])
-    return [Path("/proc") / str(process) for process in found]
+class Maker:
+    """Delivers made-up images, more or fewer of them."""
+
+    def __init__(self, shape: Shape, folder: Path, engine: EngineName) -> None:
+        rng = np.random.default_rng(0)
+        weight = rng.normal(size=(16, shape[0], 7, 7)).astype(np.float32)
+        self._layer = mole.FirstLayer.conv(weight, None, input_shape=shape, stride=2, padding=3)
+        self._key = mole.MorphKey.generate(shape, tile=TILE)
+        self._shape, self._folder, self._engine = shape, folder, engine
+
+    def images(self, count: int) -> Path:
+        """A file of random images, written in pieces; a few hundred different ones, over and over."""
+        channels, height, width = self._shape
+        pieces = np.random.default_rng(0).integers(0, 256, (256, height, width, channels), dtype=np.uint8)
+        path = self._folder / f"{count}.npy"
+        images = np.lib.format.open_memmap(path, "w+", np.uint8, (count, height, width, channels))
+        for start in range(0, count, CHUNK):
+            rows = np.arange(start, min(start + CHUNK, count)) % len(pieces)
+            images[start : start + len(rows)] = pieces[rows]
+        images.flush()
+        return path
+
+    def cost(self, images: Path) -> tuple[Cost, float]:
+        """What one delivery costs, and its bytes over those of the images."""
+        out = self._folder / "delivery"
+        before, start = self._processor(), time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Ray gets the key
+            delivered = deliver(
+                images, self._layer, self._key, out, dtype="int8", engine=self._engine,
+                rows_per_shard=ROWS_WITH_RAY if self._engine == "ray" else None,
+            )  # fmt: skip
+        cost = Cost(self._processor() - before, time.perf_counter() - start)
+        share = delivered.delivery.manifest.data_bytes / images.stat().st_size
+        shutil.rmtree(out)
+        return cost, share
+
+    def _processor(self) -> float:
+        return busy_seconds()[0] if self._engine == "ray" else processor_seconds(os.getpid())
 
 
-def processor_seconds() -> float:
-    """What the family has had of the processors, with members that have ended."""
-    ticks = 0
-    for process in family():
-        try:
-            fields = (process / "stat").read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        ticks += sum(map(int, fields[11:15]))
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-class Memory(threading.Thread):
-    """Looks every few milliseconds how much memory the family has of its own."""
-
-    def __init__(self, pause: float) -> None:
-        super().__init__(daemon=True)
-        self.most, self._pause = 0, pause
-        self.done = threading.Event()
-
-    def run(self) -> None:
-        """Until `done` is set."""
-        while not self.done.wait(self._pause):
-            self.most = max(self.most, sum(map(self._own, family())))
-
-    @staticmethod
-    def _own(process: Path) -> int:
-        try:
-            lines = (process / "status").read_text().splitlines()
-        except OSError:
-            return 0
-        kinds = ("RssAnon", "RssShmem")
-        return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(kinds))
-
-
-def measure(count: int, shape: tuple[int, int, int], folder: Path, engine: EngineName) -> dict[str, Any]:
-    """One delivery."""
-    path = made_up(folder / "images.npy", count, shape)
-    rng = np.random.default_rng(0)
-    weight = rng.normal(size=(16, shape[0], 7, 7)).astype(np.float32)
-    layer = mole.FirstLayer.conv(weight, None, input_shape=shape, stride=2, padding=3)
-    key = mole.MorphKey.generate(shape, tile=TILE)
-    marks: list[tuple[float, float]] = []
-    memory = Memory(pause=0.02 if engine == "local" else 0.5)
-    memory.start()
-    start = time.perf_counter()
-    delivered = deliver(
-        path, layer, key, folder / "delivery", dtype="int8", engine=engine,
-        progress=lambda done, total: marks.append((processor_seconds(), time.perf_counter())),
-    )  # fmt: skip
-    seconds = time.perf_counter() - start
-    memory.done.set()
-    (processor, wall), (processor_end, wall_end) = marks[0], marks[-1]
-    megapixels = count * shape[1] * shape[2] / 1e6
-    spent = processor_end - processor
+def measure(count: int, shape: Shape, folder: Path, engine: EngineName) -> dict[str, Any]:
+    """Deliveries of so many images, and of half of them, in turns."""
+    maker = Maker(shape, folder, engine)
+    half = count // 2
+    few, many = maker.images(half), maker.images(count)
+    most = TURNS_WITH_RAY if engine == "ray" else MOST_TURNS
+    turns = max(1, min(most, ENOUGH // count))
+    with _ray() if engine == "ray" else contextlib.nullcontext():
+        maker.cost(few)
+        found = [(maker.cost(few), maker.cost(many)) for _ in range(turns)]
+    cheap, whole = (
+        Cost(*(statistics.median(one[which][0][part] for one in found) for part in range(2)))
+        for which in range(2)
+    )
+    further = (whole.processor - cheap.processor) / (count - half)
     return {
         "images": count,
         "shape": "x".join(map(str, shape)),
-        "processor_s": round(spent, 2),
-        "processor_ms_a_sample": round(1000 * spent / count, 4),
-        "processor_s_a_megapixel": round(spent / megapixels, 4),
-        "wall_s": round(wall_end - wall, 1),
-        "whole_delivery_s": round(seconds, 1),
-        "own_memory_mb": round(memory.most / 1e6),
+        "turns": turns,
+        "processor_s": round(whole.processor, 2),
+        "processor_s_of_half": round(cheap.processor, 2),
+        "processor_ms_a_sample": round(1000 * whole.processor / count, 4),
+        "processor_ms_each_further_sample": round(1000 * further, 4),
+        "processor_s_each_further_megapixel": round(1e6 * further / (shape[1] * shape[2]), 4),
+        "wall_s": round(whole.wall, 1),
         "with_mapped_file_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6),
-        "bytes_over_plain": round(delivered.delivery.manifest.data_bytes / path.stat().st_size, 3),
+        "bytes_over_plain": round(found[0][1][1], 3),
     }
 
 
-def in_a_process(count: int, shape: tuple[int, int, int], engine: EngineName = "local") -> dict[str, Any]:
+@contextlib.contextmanager
+def _ray() -> Any:
+    """A Ray that is there before a delivery and stays."""
+    import ray  # noqa: PLC0415  (an extra)
+
+    ray.init(log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def in_a_process(count: int, shape: Shape, engine: EngineName = "local") -> dict[str, Any]:
     """Measure apart, with a ledger that goes with the folder."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--one", folder, engine, str(count), *map(str, shape)]
         state = {**os.environ, "XDG_STATE_HOME": folder}
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=state)
-    result: dict[str, Any] = json.loads(done.stdout)
+        with (
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=state) as process,
+            MemoryWatch(process.pid) as memory,
+        ):
+            told, _ = process.communicate()
+    if process.returncode:
+        raise SystemExit(f"a delivery of {count:,} images failed")
+    result: dict[str, Any] = json.loads(told.splitlines()[-1])
+    result["own_memory_mb"] = round(memory.most / 1e6)
     print(result, flush=True)
     return result
 
 
-def more_and_more(counts: Sequence[int], engine: EngineName) -> list[dict[str, Any]]:
-    """Deliveries of more and more images, and what each further image costs."""
-    results = [in_a_process(count, (1, 32, 32), engine) for count in counts]
-    for before, after in pairwise(results):
-        further = (after["processor_s"] - before["processor_s"]) / (after["images"] - before["images"])
-        after["processor_ms_each_further_sample"] = round(1000 * further, 4)
-    return results
+def more_and_more(counts: Sequence[int], engine: EngineName) -> dict[str, Any]:
+    """Deliveries of more and more images."""
+    results = [in_a_process(count, (3, 32, 32), engine) for count in counts]
+    first, last = (results[at]["processor_ms_each_further_sample"] for at in (0, -1))
+    return {"results": results, "each_further_sample_last_over_first": round(last / first, 3)}
 
 
 def main() -> None:
@@ -166,15 +179,16 @@ def main() -> None:
         channels, height, width = map(int, sides)
         print(json.dumps(measure(int(count), (channels, height, width), Path(folder), engine)))
         return
-    setting = {"tile": TILE, "dtype": "int8"}
+    setting: dict[str, Any] = {"tile": TILE, "dtype": "int8"}
     counts = [count for count in NUMBERS if count <= arguments.most]
     if arguments.only in (None, "numbers"):
-        write_result("scale_numbers", {**setting, "results": more_and_more(counts, "local")})
+        write_result("scale_numbers", {**setting, **more_and_more(counts, "local")})
     if arguments.only in (None, "sizes"):
         sizes = [in_a_process(PIXELS // side**2, (3, side, side)) for side in SIDES]
         write_result("scale_sizes", {**setting, "results": sizes})
     if arguments.only in (None, "ray"):
-        write_result("scale_ray", {**setting, "results": more_and_more(counts[1:], "ray")})
+        setting["rows_per_shard"] = ROWS_WITH_RAY
+        write_result("scale_ray", {**setting, **more_and_more(counts, "ray")})
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from mole.quantities import size_text
+from network_tables import NETWORK_WORDS, PEER_WORDS, network_rows, peer_rows
 from open_key_table import open_key_rows, open_key_words
-from scale_tables import RAY_WORDS, number_rows, number_words, ray_rows, size_rows, size_words
+from scale_tables import number_rows, number_words, ray_rows, ray_words, size_rows, size_words
 from serving_table import serving_rows, serving_words
 
 ROOT = Path(__file__).parents[1]
@@ -29,14 +29,6 @@ tables were not all measured on one day. Each says how much of the machine other
 was measured; where nothing is said of it, others used it too. Where it says *processor*, processor time was
 counted, which suffers least from that.
 """
-
-PEERS = {
-    "tiles of 8": "ours, tiles of 8",
-    "rows, factored": "ours, rows in two factors",
-    "rows": "ours, rows (the paper's)",
-    "crypten": "CrypTen, two parties",
-    "tenseal": "TenSEAL, encrypted (CKKS)",
-}
 
 
 def result(name: str) -> dict[str, Any]:
@@ -185,72 +177,13 @@ def deliver() -> str:
 
 def networks() -> str:
     """The augmented layer in whole networks."""
-    read = result("networks")
-    rows: Rows = [
-        (
-            "network",
-            "what",
-            "blocks",
-            "ours, ms",
-            "limit: plain, ms",
-            "times plain",
-            "from - to",
-            "rounds",
-            "layer",
-            "plain",
-        )
-    ]
-    for row in read["results"]:
-        spread = f"{row['lowest']:.2f} - {row['highest']:.2f}"
-        times = (f"**{row['times_plain']:.2f}**", spread, str(row["rounds"]))
-        milliseconds = (f"{row[f'{name}_ms_a_sample']:.1f}" for name in ("augmented", "plain"))
-        sizes = (size_text(row[name]) for name in ("layer_bytes", "plain_layer_bytes"))
-        blocks = "rows, one matrix" if row["blocks"] == "rows" else row["blocks"]  # not in two factors
-        rows.append((row["network"], row["what"], blocks, *milliseconds, *times, *sizes))
-    text = (
-        "Processor, a sample, medians of some rounds in which both take turns. A training"
-        " step is forward, backward and SGD; the augmented layer is frozen, which saves its gradient."
-        " ResNet-50 and ViT-B/16 at 3x224x224, where blocks of rows would need 483 GB and 91 GB; "
-        "VGG-16 at 3x32x32. ViT's patches are its tiles: layer and cost are the plain ones."
-    )
-    return section("What does the augmented layer cost a network?", "networks", text, rows)
+    question = "What does the augmented layer cost a network?"
+    return section(question, "networks", NETWORK_WORDS, network_rows(result("networks")))
 
 
 def peers() -> str:
     """What one would use instead."""
-    read = result("peers")["results"]
-    plain = min(row["plain_s"] for row in read.values() if "plain_s" in row)
-    rows: Rows = [
-        (
-            "way",
-            "provider, ms",
-            "developer, ms",
-            "together, times tiles",
-            "bytes",
-            "error",
-            "what it guarantees",
-        )
-    ]
-    for name, told in PEERS.items():
-        if name not in read:
-            continue
-        row = read[name]
-        milliseconds = (f"{1000 * row[f'{who}_s']:.2f}" for who in ("provider", "developer"))
-        size = size_text(row["bytes"])
-        if name == "tenseal":
-            size += f", features {size_text(row['bytes_of_features'])}"
-        times = f"{row['times_tiles_of_8']:,}"
-        rows.append((told, *milliseconds, times, size, f"{row['error']:.0e}", row["guarantees"]))
-    rows.append(("limit: plain layer", "0", f"{1000 * plain:.2f}", "-", "3.1 kB", "0", "nothing"))
-    text = (
-        "One convolution (3x3, 64 channels) on one image of 3x32x32; processor, a sample, time on the"
-        " wire not counted. **These are not the same thing**: the peers keep the image from the "
-        "developer, and morphing does not. The ratio is the price of that guarantee, and no reason to"
-        " do without it. The augmented layer crosses the wire once besides. Peers' batches fill a "
-        "ciphertext (4 images) or a message (16); nothing is extrapolated. Only the first layer: with"
-        " ours the rest of the network runs as it is, with the peers it costs more still."
-    )
-    return section("What would one use instead?", "peers", text, rows)
+    return section("What would one use instead?", "peers", PEER_WORDS, peer_rows(result("peers")))
 
 
 def numbers() -> str:
@@ -262,7 +195,8 @@ def numbers() -> str:
 
 def through_ray() -> str:
     """More and more images, with Ray."""
-    return section("And through Ray?", "scale_ray", RAY_WORDS, ray_rows(result("scale_ray")))
+    read = result("scale_ray")
+    return section("And through Ray?", "scale_ray", ray_words(read), ray_rows(read))
 
 
 def decoding() -> str:

@@ -174,8 +174,8 @@ def test_exit_codes(worst, levels, code):
     ("arguments", "code", "words"),
     [
         (["delivery", "--key", "other.key", *KEY[2:]], 1, "delivery was made with key"),
-        (["nothere", *KEY], 1, "nothere is not there: give the folder of a delivery"),
-        (["nothere"], 1, "nothere is not there: give the folder of a delivery"),
+        (["nothere", *KEY], 1, "nothere does not exist: give the folder of a delivery"),
+        (["nothere"], 1, "nothere does not exist: give the folder of a delivery"),
         (["--layer", "layer.safetensors", "--summary"], 2, "--summary belong to a delivery"),
         (["--layer", "layer.safetensors", "--receiver", "x"], 2, "belong to a delivery"),
         (["delivery", "--fail-on", "holds"], 2, "'holds' is not one of 'broken', 'leaks'"),

@@ -129,7 +129,7 @@ def test_what_is_no_delivery_is_told_apart(place):
     (place / "begun").mkdir(exist_ok=True)
     (place / "begun" / "unfinished.json").write_text("{}")
     for name, sentence in (
-        ("nowhere", "nowhere is not there: give the folder of a delivery"),
+        ("nowhere", "nowhere does not exist: give the folder of a delivery"),
         (
             "begun",
             "begun holds a delivery that is not finished: its provider finishes it by repeating the ",

@@ -37,7 +37,7 @@ MISTAKES = {
         NAN: [(["nan-layer.safetensors"], "nan-layer.safetensors is damaged")],
     },
     "verify": {
-        MISSING: [(["missing"], "missing is not there")],
+        MISSING: [(["missing"], "missing does not exist")],
         TYPE: [(["text.txt"], "text.txt is a file")],
         EMPTY: [(["empty"], "empty has no manifest.json")],
     },

@@ -21,7 +21,7 @@ from mistakes import (
 MISTAKES = {
     "deliver": {
         MISSING: [
-            (["nowhere", *LAYER, *MINE], "nowhere is not there"),
+            (["nowhere", *LAYER, *MINE], "nowhere does not exist"),
             (["data.npz", "--layer", "missing", *MINE], "missing cannot be read"),
             (["data.npz", *LAYER, "--key", "missing"], "missing cannot be read"),
         ],
@@ -80,7 +80,7 @@ MISTAKES = {
     },
     "morph": {
         MISSING: [
-            (["nowhere", *LAYER, *MINE], "nowhere is not there"),
+            (["nowhere", *LAYER, *MINE], "nowhere does not exist"),
             (["data.npz", "--layer", "missing", *MINE], "missing cannot be read"),
             (["data.npz", *LAYER, "--key", "missing"], "missing cannot be read"),
         ],

@@ -261,7 +261,9 @@ def test_a_ledger_of_nothing(place):
     assert right("ledger", "0" * 32, cwd=place)["entries"] == []
     done = call("ledger", "nothing.key", cwd=place)
     assert done.returncode == 1
-    assert "nothing.key is not there: give a key's file, or the 32 digits of its fingerprint" in done.stderr
+    assert (
+        "nothing.key does not exist: give a key's file, or the 32 digits of its fingerprint" in done.stderr
+    )
 
 
 def test_info_and_verify_take_urls(place):

@@ -94,7 +94,7 @@ MISTAKES = {
     },
     "train": {
         MISSING: [
-            (["nowhere"], "nowhere is not there"),
+            (["nowhere"], "nowhere does not exist"),
             (["delivery", *SMALL, "--weights", "missing.pt"], "missing.pt cannot be read"),
         ],
         TYPE: [
@@ -144,7 +144,7 @@ MISTAKES = {
                 ["delivery", "--checkpoint", "missing.safetensors", *TEST],
                 "missing.safetensors cannot be read",
             ),
-            (["nowhere", *SMALL], "nowhere is not there"),
+            (["nowhere", *SMALL], "nowhere does not exist"),
         ],
         TYPE: [
             (["delivery", "--checkpoint", "text.txt", *TEST], "text.txt is not a checkpoint"),
@@ -173,7 +173,7 @@ MISTAKES = {
     "evaluate": {
         MISSING: [
             (["delivery", "--checkpoint", "missing.safetensors"], "missing.safetensors cannot be read"),
-            (["nowhere", *SMALL], "nowhere is not there"),
+            (["nowhere", *SMALL], "nowhere does not exist"),
         ],
         TYPE: [
             (["delivery", "--checkpoint", "text.txt"], "text.txt is not a checkpoint"),

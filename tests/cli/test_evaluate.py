@@ -173,5 +173,5 @@ def test_a_missing_file_is_told_before_pytorch_is_loaded(tmp_path, command):
     (tmp_path / "torch.py").write_text("raise SystemExit('PyTorch was loaded')\n")
     done = run(*command, cwd=tmp_path, PYTHONPATH=f"{tmp_path}:{Path(mole.__file__).parents[1]}")
     assert (done.returncode, done.stderr) == (
-        1, "mole: nowhere is not there: give the folder of a delivery\n"
+        1, "mole: nowhere does not exist: give the folder of a delivery\n"
     )  # fmt: skip

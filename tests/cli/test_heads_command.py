@@ -133,7 +133,7 @@ def test_a_head_that_points_elsewhere_is_adapted_and_a_good_one_is_not(place, tm
         (("predict", "photos.npz", *AT_HOME, "--device", "cpu"), "--device is for morphed requests"),
         (("predict", "delivery", "--resize", "crop"), "--resize is for images of your own"),
         (("predict", "photos.npz", *AT_HOME, "--split", "none"), "no split 'none' in the data"),
-        (("predict", "nowhere", *AT_HOME), "nowhere is not there"),
+        (("predict", "nowhere", *AT_HOME), "nowhere does not exist"),
         (
             ("predict", "photos.npz", "--front", "front.onnx", "--head", "front.onnx"),
             "front.onnx is an ONNX file, but not a head",

@@ -28,7 +28,7 @@ SIMILAR = ["frontier", "--public", "data.npz"]
 MISTAKES = {
     "front": {
         MISSING: [
-            ([*MAKE, "--public", "missing"], "missing is not there"),
+            ([*MAKE, "--public", "missing"], "missing does not exist"),
             ([*MAKE, *DATA, "--weights", "missing.pt"], "missing.pt cannot be read: No such file"),
             (["make", "--network", "nowhere:small", *SIDES, *DATA], "module 'nowhere' cannot be imported"),
         ],
@@ -59,7 +59,7 @@ MISTAKES = {
     },
     "calibrate": {
         MISSING: [
-            (["missing", *HOME], "missing is not there"),
+            (["missing", *HOME], "missing does not exist"),
             (["data.npz", "--front", "missing", "--head", "head.onnx"], "missing cannot be read"),
             (["data.npz", "--front", "front.onnx", "--head", "missing"], "missing cannot be read"),
         ],
@@ -87,8 +87,8 @@ MISTAKES = {
     },
     "experiment": {
         MISSING: [
-            ([*SIMILAR, "--data", "missing"], "missing is not there"),
-            (["frontier", "--data", "data.npz", "--public", "missing"], "missing is not there"),
+            ([*SIMILAR, "--data", "missing"], "missing does not exist"),
+            (["frontier", "--data", "data.npz", "--public", "missing"], "missing does not exist"),
         ],
         TYPE: [([*SIMILAR, "--data", "text.txt"], "text.txt is not of a kind that can be read")],
         EMPTY: [([*SIMILAR, "--data", "empty"], "empty is empty")],

@@ -75,7 +75,7 @@ def test_predictions_are_joined_with_samples(place, tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence", "code"),
     [
-        (["--data", "nowhere", "--out", "new.npz"], "nowhere is not there", 1),
+        (["--data", "nowhere", "--out", "new.npz"], "nowhere does not exist", 1),
         (["--out", "images.zip"], "name it something.npz, something.parquet, or a folder, with a slash", 1),
         (["--out", "photos"], "photos exists already: choose another name, or replace it: give --force", 1),
         (["--out", "delivery", "--force"], "delivery holds more than PNG files (", 1),
@@ -85,7 +85,7 @@ def test_predictions_are_joined_with_samples(place, tmp_path):
             "--ids writes a table and no images: leave out --out",
             2,
         ),
-        (["--ids", "ids.parquet", "--data", "nowhere"], "nowhere is not there", 1),
+        (["--ids", "ids.parquet", "--data", "nowhere"], "nowhere does not exist", 1),
     ],
 )
 def test_mistakes_are_one_sentence(place, options, sentence, code):

@@ -24,7 +24,7 @@ MISTAKES = {
     "review": {
         MISSING: [
             (["data.npz", "--layer", "missing"], "missing cannot be read: No such file"),
-            (["nowhere", *LAYER], "nowhere is not there"),
+            (["nowhere", *LAYER], "nowhere does not exist"),
         ],
         TYPE: [
             (["data.npz", "--layer", "text.txt"], "text.txt is not a layer file"),
@@ -51,7 +51,7 @@ MISTAKES = {
         MISSING: [
             (["--layer", "missing", *FOR_ME], "missing cannot be read: No such file"),
             ([*LAYER, "--passphrase-file", "missing"], "missing cannot be read"),
-            ([*LAYER, *FOR_ME, "--data", "nowhere"], "nowhere is not there"),
+            ([*LAYER, *FOR_ME, "--data", "nowhere"], "nowhere does not exist"),
         ],
         TYPE: [
             (["--layer", "text.txt", *FOR_ME], "text.txt is not a layer file"),
@@ -86,7 +86,7 @@ MISTAKES = {
     },
     "recover": {
         MISSING: [
-            (["missing", *MINE], "missing is not there"),
+            (["missing", *MINE], "missing does not exist"),
             (["delivery", "--key", "missing"], "missing cannot be read"),
         ],
         TYPE: [
@@ -103,7 +103,7 @@ MISTAKES = {
         OUTPUT: [(["delivery", *MINE], None)],
     },
     "ledger": {
-        MISSING: [(["missing"], "missing is not there: give a key's file, or the 32 digits")],
+        MISSING: [(["missing"], "missing does not exist: give a key's file, or the 32 digits")],
         TYPE: [
             (["text.txt"], "text.txt is not a key"),
             (["my.key.ledger"], "my.key.ledger is the ledger itself: give the key's file, my.key"),
@@ -113,9 +113,9 @@ MISTAKES = {
     },
     "audit": {
         MISSING: [
-            (["missing", *MINE], "missing is not there"),
+            (["missing", *MINE], "missing does not exist"),
             (["delivery", "--key", "missing"], "missing cannot be read"),
-            (["delivery", *MINE, "--data", "nowhere"], "nowhere is not there"),
+            (["delivery", *MINE, "--data", "nowhere"], "nowhere does not exist"),
             (["--layer", "missing"], "missing cannot be read"),
         ],
         TYPE: [

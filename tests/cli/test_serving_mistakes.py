@@ -13,7 +13,7 @@ MISTAKES = {
     "export": {
         MISSING: [
             (["missing"], "missing cannot be read: No such file"),
-            ([*EXPORT, "--delivery", "missing"], "missing is not there"),
+            ([*EXPORT, "--delivery", "missing"], "missing does not exist"),
         ],
         TYPE: [
             (["text.txt"], "text.txt is not a checkpoint"),

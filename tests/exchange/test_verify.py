@@ -33,7 +33,7 @@ def test_it_takes_a_delivery_its_address_or_its_store(source, tmp_path):
     assert all(check.holds for check in checks)
     for place in (folder, str(folder), LocalStore(folder), Delivery.open(folder)):
         assert verify(place) == checks
-    with pytest.raises(DeliveryError, match="is not there: give the folder of a delivery"):
+    with pytest.raises(DeliveryError, match="does not exist: give the folder of a delivery"):
         verify(tmp_path / "nowhere")
 
 

@@ -135,7 +135,7 @@ def test_black_images_have_no_witness_and_pass(tmp_path):
     np.savez(tmp_path / "d.npz", x=np.zeros((20, 8, 8, 3), np.uint8))
     store = LocalStore(tmp_path / "d")
     deliver(open_source(str(tmp_path / "d.npz")), layer, make_key(), store)
-    told = "no shard has a witness; 1 hold zeros alone, which any layer fits"
+    told = "no shard has a row to test the layer on; 1 hold zeros alone, which any layer fits"
     assert data_of(store) == ("data", True, told)
 
 
@@ -148,7 +148,7 @@ def test_a_shard_with_one_bright_image_has_a_witness(tmp_path, rng):
     for seed in range(4):  # each with an order of its own
         store = LocalStore(tmp_path / str(seed))
         deliver(open_source(str(tmp_path / "d.npz")), layer, make_key(seed), store)
-        assert data_of(store) == ("data", True, "1 of 1 shards have a witness, and the layer fits each")
+        assert data_of(store) == ("data", True, "the layer fits 1 of 1 shards, tested on a row of each")
 
 
 @pytest.mark.parametrize("core", ["orthogonal", "whitened"])
@@ -183,9 +183,10 @@ def test_without_witnesses_nothing_is_called_right(source, tmp_path):
     folder, store = tmp_path / "d", LocalStore(tmp_path / "d")
     deliver(source, make_layer(), make_key(), store, rows_per_shard=16)
     probes, witnesses = load_probes(store, Manifest.read(store))
-    some = "8 of 9 shards have a witness, and the layer fits each; nothing shows whether the layer fits "
+    nothing = "nothing shows whether the layer fits"
+    some = f"the layer fits 8 of 9 shards, tested on a row of each; {nothing} "
     for kept, told in (
-        (0, f"no shard has a witness; nothing shows whether the layer fits {FIRST} and 8 more"),
+        (0, f"no shard has a row to test the layer on; {nothing} {FIRST} and 8 more"),
         (8, some + SHARD.replace("3-", "6-")),
     ):
         save_probes(probes, type(witnesses)(*(array[:kept] for array in witnesses)), store)
@@ -193,7 +194,7 @@ def test_without_witnesses_nothing_is_called_right(source, tmp_path):
         assert data_of(store) == ("data", None, told)
     done = call("verify", "d", cwd=tmp_path)
     assert done.returncode == 0
-    assert "data             not checked: 8 of 9 shards have a witness" in done.stdout
+    assert "data             not checked: the layer fits 8 of 9 shards" in done.stdout
     assert right("verify", "d", cwd=tmp_path)["data"]["holds"] is None
 
 

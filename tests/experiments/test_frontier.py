@@ -71,7 +71,7 @@ def test_a_second_run_uses_what_was_kept(place):
     ("options", "words"),
     [
         (["--data", "a.npz"], "--data and --public go together"),
-        (["--data", "a.npz", "--public", "b.npz"], "a.npz is not there"),
+        (["--data", "a.npz", "--public", "b.npz"], "a.npz does not exist"),
         (["--front", "missing.onnx"], "missing.onnx cannot be read"),
         (["--seeds", "0"], "seeds"),
         (["--images", "a.npz"], "the option is called --data now"),

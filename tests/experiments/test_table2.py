@@ -122,7 +122,7 @@ def place(tmp_path) -> Path:
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("table2", ["--data", "missing.npz"], "missing.npz is not there"),
+        ("table2", ["--data", "missing.npz"], "missing.npz does not exist"),
         ("table2", ["--data", "text.txt"], "text.txt is not of a kind that can be read"),
         ("table2", ["--data", "alone.npz"], "alone.npz has no splits 'train' and 'test'"),
         ("table2", ["--data", "bare.npz"], "no labels"),

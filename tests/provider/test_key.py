@@ -81,7 +81,7 @@ def test_another_keys_whitening_is_refused(whitened_key, rng, tmp_path):
         mole.MorphKey.load(tmp_path / "one.key", identities=[str(IDENTITY)])
     (tmp_path / "one.key.whitening").unlink()
     with pytest.raises(
-        KeyFileError, match=r"one\.key\.whitening is not there: .*; restore it from your backup"
+        KeyFileError, match=r"one\.key\.whitening does not exist: .*; restore it from your backup"
     ):
         mole.MorphKey.load(tmp_path / "one.key", identities=[str(IDENTITY)])
 

@@ -99,7 +99,7 @@ def test_the_command(tmp_path, missing):
     )  # fmt: skip
     if missing:
         assert done.returncode == 1
-        assert done.stderr.startswith("mole: nowhere is not there")
+        assert done.stderr.startswith("mole: nowhere does not exist")
         assert not (tmp_path / "review.png").exists()
     else:
         assert json.loads(done.stdout)["copies pixels"] is False

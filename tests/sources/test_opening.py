@@ -14,7 +14,7 @@ from source_files import idx_bytes, refusal, rgb, save_image
 
 
 def test_what_is_not_there(tmp_path):
-    assert "is not there" in refusal(tmp_path / "nothing")
+    assert "does not exist" in refusal(tmp_path / "nothing")
 
 
 def test_an_empty_folder(tmp_path):

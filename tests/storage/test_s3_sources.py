@@ -110,7 +110,7 @@ def test_dicom_files(s3):
 
 @pytest.mark.parametrize("path", ["bucket/nothing", "no-such-bucket/photos"])
 def test_a_source_that_is_not_there(s3, path):
-    with pytest.raises(SourceError, match=f"^s3://{path} is not there"):
+    with pytest.raises(SourceError, match=f"^s3://{path} does not exist"):
         open_source(f"s3://{path}")
 
 

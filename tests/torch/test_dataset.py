@@ -265,7 +265,7 @@ def exchange_shard(folder):
         (remove_shard, "train-00003-of-00007.parquet cannot be read: No such file"),
         (cut_shard, "train-00003-of-00007.parquet is not a readable shard"),
         (exchange_shard, "has 99 rows in split 'train' and its manifest says 100"),
-        (shutil.rmtree, "is not there: give the folder of a delivery"),
+        (shutil.rmtree, "does not exist: give the folder of a delivery"),
     ],
 )
 def test_a_damaged_delivery_is_named(floats, tmp_path, damage, message):

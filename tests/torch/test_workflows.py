@@ -225,7 +225,7 @@ def test_deliveries_that_cannot_be_trained_on(setting, requests, tmp_path):
     out = tmp_path / "model.safetensors"
     with pytest.raises(DeliveryError, match="came without an augmented layer"):
         train_on(requests, out=out)
-    with pytest.raises(DeliveryError, match="is not there: give the folder of a delivery"):
+    with pytest.raises(DeliveryError, match="does not exist: give the folder of a delivery"):
         train_on(tmp_path / "nowhere", out=out)
     shutil.copytree(setting.folder, tmp_path / "damaged")
     (tmp_path / "damaged" / "augmented-layer.safetensors").write_bytes(b"nothing")

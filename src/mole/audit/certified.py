@@ -65,7 +65,7 @@ def _certified(delivery: Delivery, split: str, one: Certificate) -> Certified:
     return Certified(
         split, delivery.split(split).rows, one.features, one.clip, one.sigma, one.bits, one.mu,
         _epsilon(one), one.identification(FEW), one.identification(MANY),
-        noise=problem or f"nothing speaks against {one.sigma:.3g} in each number",
+        noise=problem or f"the rows agree with noise of {one.sigma:.3g} in each number",
         is_noisy=problem is None,
     )  # fmt: skip
 

@@ -71,8 +71,8 @@ NOT_WHITENED = (
 )
 FEW = (
     "{images:,} images are few for a core of side {side}, and {enough:,} would do: these are "
-    "hidden as well as with more, but images that come later are not. More images, or similar public ones "
-    "with --public, help"
+    "hidden as well as with more, but images that come later are not. More images help, yours with "
+    "--data or similar public ones with --public"
 )
 
 

@@ -81,7 +81,7 @@ def _ledger(key: str, passphrase_file: Path | None, identity: list[Path] | None)
     if FINGERPRINT.fullmatch(key) and not path.exists():
         return Ledger(key)
     if not path.exists():
-        raise KeyFileError(f"{key} is not there: give a key's file, or the 32 digits of its fingerprint")
+        raise KeyFileError(f"{key} does not exist: give a key's file, or the 32 digits of its fingerprint")
     if key.endswith(SUFFIX):
         raise KeyFileError(f"{key} is the ledger itself: give the key's file, {key.removesuffix(SUFFIX)}")
     opened = MorphKey.load(path, **secrets_for(path, passphrase_file, identity))

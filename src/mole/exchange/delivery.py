@@ -67,7 +67,7 @@ class Delivery:
             return place
         store = open_store(os.fspath(place)) if isinstance(place, str | os.PathLike) else place
         if isinstance(store, LocalStore) and not store.folder.exists():
-            raise DeliveryError(f"{store.label} is not there: give the folder of a delivery")
+            raise DeliveryError(f"{store.label} does not exist: give the folder of a delivery")
         _check_finished(store)
         store = _unsealed(store, identity)
         content = Manifest.stored(store)

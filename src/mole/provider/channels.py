@@ -6,13 +6,14 @@ http://127.0.0.1:8080    https://models.example.org    grpc://127.0.0.1:8081    
 import secrets
 import ssl
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from mole.errors import FileError, ParameterError, ServerError, TryAgainError
+from mole.errors import FileError, MoleWarning, ParameterError, ServerError, TryAgainError
 from mole.exchange.inference_messages import Message, is_loopback
 from mole.scheme.shapes import Shape
 from mole.storage.atomic import reason_of
@@ -20,6 +21,7 @@ from mole.storage.atomic import reason_of
 T = TypeVar("T")
 PORTS = {"http": 80, "https": 443, "grpc": 8081, "grpcs": 8081}
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds before a second attempt, and at most before any
+SILENT = 2.0  # seconds of attempts before somebody is told
 
 
 @dataclass(frozen=True)
@@ -127,10 +129,14 @@ class Address:
 def persistently(work: Callable[[], T], patience: float) -> T:
     """Do something again and again, with longer and longer waits, until it works or patience ends.
 
+    Warns:
+        MoleWarning: if it takes more than a moment, once.
+
     Raises:
         ServerError: what went wrong last.
     """
-    end, wait = time.monotonic() + patience, FIRST_WAIT
+    start, wait, is_told = time.monotonic(), FIRST_WAIT, False
+    end = start + patience
     while True:
         try:
             return work()
@@ -138,5 +144,10 @@ def persistently(work: Callable[[], T], patience: float) -> T:
             pause = wait * (0.5 + secrets.randbelow(1000) / 1000)  # so that clients do not come in step
             if time.monotonic() + pause > end:
                 raise ServerError(f"{error}; it was tried for {patience:.0f} s") from None
+            if not is_told and time.monotonic() - start > SILENT:
+                is_told = True
+                warnings.warn(
+                    f"{error}; trying again for up to {patience:.0f} s", MoleWarning, stacklevel=2
+                )
             time.sleep(pause)
             wait = min(2 * wait, LONGEST_WAIT)

@@ -53,7 +53,7 @@ from mole.sources.source import BadSampleError, Source, without_labels
 from mole.storage.identities import recipient_texts
 from mole.storage.locations import absolute
 from mole.storage.sealed import SealedStore
-from mole.storage.signing import SigningKey
+from mole.storage.signing import Signer, SigningKey, signing_key
 from mole.storage.stores import Store
 
 Address = str | os.PathLike[str]
@@ -114,7 +114,7 @@ def deliver(
     ray_address: str | None = None,
     device: str | None = None,
     recipients: Sequence[str] = (),
-    sign: SigningKey | Address | Callable[[], SigningKey | None] | None = None,
+    sign: Signer | None = None,
     allow_second_layer: bool = False,
     replace: bool = False,
     progress: Progress = no_progress,
@@ -206,7 +206,7 @@ def deliver(
         check_core(key)
     if layer_dtype is not None:
         refuse_too_large(first, key.parameters.to_layout(), layer_dtype, layer_form)
-    signing = _signing_key(sign)
+    signing = signing_key(sign)
     ledger = Ledger(key.fingerprint, key.path)
     ask_ledger(ledger, first.fingerprint, is_second_allowed=allow_second_layer)
     if layer_dtype is None:
@@ -280,14 +280,6 @@ def _made(
         has_labels=any(split.labels is not None for split in source.splits.values()),
         core=key.core, was_complete=is_finished, labels_from=source.labels_from,
     )  # fmt: skip
-
-
-def _signing_key(
-    sign: SigningKey | Address | Callable[[], SigningKey | None] | None,
-) -> SigningKey | None:
-    if isinstance(sign, str | os.PathLike):
-        return SigningKey.load(sign)
-    return sign if sign is None or isinstance(sign, SigningKey) else sign()
 
 
 def _skipped(delivery: Delivery, plan: Plan, source: Source, key: MorphKey) -> tuple[BadSampleError, ...]:

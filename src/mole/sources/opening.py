@@ -81,7 +81,7 @@ def read_source(data: Address | Source, reading: Reading, *, may_be_other: bool 
     place = Location.of(path)
     found = place.look()
     if found is None:
-        raise SourceError(f"{path} is not there: give {KINDS}")
+        raise SourceError(f"{path} does not exist: give {KINDS}")
     opened = _open_folder(place, reading) if found == "folder" else _open_file(place, reading)
     if not may_be_other:
         _check_reading(opened, reading, path)

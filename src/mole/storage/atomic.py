@@ -126,7 +126,7 @@ def reason_of(error: Exception) -> str:
     >>> reason_of(PermissionError(13, "Permission denied"))
     'Permission denied'
     >>> reason_of(FileNotFoundError("bucket/name"))
-    'it is not there'
+    'it does not exist'
     >>> reason_of(OSError(28, "writing .model.safetensors.1f2e3d4c.part failed"))
     'No space left on device'
     """
@@ -136,7 +136,7 @@ def reason_of(error: Exception) -> str:
     elif isinstance(error, OSError) and error.errno and TEMPORARY in said:
         said = os.strerror(error.errno)
     if isinstance(error, FileNotFoundError) and not error.strerror:
-        said = "it is not there"
+        said = "it does not exist"
     return " ".join(said.split()).rstrip(".") or type(error).__name__
 
 

@@ -95,6 +95,16 @@ class SigningKey:
         return f"SigningKey({self.fingerprint})"
 
 
+Signer = SigningKey | str | os.PathLike[str] | Callable[[], SigningKey | None]
+
+
+def signing_key(signer: Signer | None) -> SigningKey | None:
+    """The key of who signs: itself, or from its file, or what a function opens; None if nobody does."""
+    if isinstance(signer, str | os.PathLike):
+        return SigningKey.load(signer)
+    return signer if signer is None or isinstance(signer, SigningKey) else signer()
+
+
 @dataclass(frozen=True)
 class Signature:
     """A signature that was read, and is not believed yet.

@@ -223,8 +223,8 @@ class MorphKey:
             beside = whitening_path(path)
             if not beside.exists():
                 raise KeyFileError(
-                    f"{beside} is not there: without it the data cannot be recovered; restore it from your "
-                    "backup"
+                    f"{beside} does not exist: without it the data cannot be recovered; restore it from "
+                    "your backup"
                 )
             content = read(beside, 6 * side * side + MAX_KEY_FILE_BYTES)  # armour adds a third
             whitening = read_whitening(content, digest=parameters.whitening, name=str(beside))
