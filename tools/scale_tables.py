@@ -48,8 +48,8 @@ def ray_words(read: dict[str, Any]) -> str:
     return (
         f"The same through a Ray on this machine that runs already, in shards of {read['rows_per_shard']:,}"
         " rows. Processor and memory are those of all processes, Ray's own included. Workers are started"
-        " for each delivery, which is a fixed part. Each further sample costs"
-        f" {read['each_further_sample_last_over_first']:.2f} times as much for a million as for 10,000."
+        " for each delivery, which is a fixed part and differs by some tenths of a second each time: what"
+        " each further one costs is not known well for 10,000 images."
     )
 
 
@@ -65,13 +65,13 @@ def size_rows(read: dict[str, Any]) -> Rows:
             "images",
             "number",
             "processor, ms a sample",
-            "s for each further megapixel",
+            "s a megapixel of rows",
             "wall, s",
             "memory",
         )
     ]
     for row in read["results"]:
-        cells = (f"{row['processor_ms_a_sample']:.2f}", f"{row['processor_s_each_further_megapixel']:.3f}")
+        cells = (f"{row['processor_ms_a_sample']:.2f}", f"{row['processor_s_a_megapixel_of_rows']:.3f}")
         wall, memory = f"{row['wall_s']:.0f}", size_text(row["own_memory_mb"] * 10**6)
         rows.append((row["shape"], f"{row['images']:,}", *cells, wall, memory))
     return rows
@@ -81,6 +81,6 @@ def size_words(read: dict[str, Any]) -> str:
     """What to know of them."""
     return (
         f"As many pixels in all each time, tiles of {read['tile']}, 8 bits. Limit: a flat cost a megapixel."
-        " Before the rows, the augmented layer is checked on a few images, however many follow: a fixed"
-        " part, which larger images make larger."
+        " It counts from the first row to the last. Before them, the augmented layer is checked and 8-bit"
+        " scales are fitted on some images, however many follow."
     )
