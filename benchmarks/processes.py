@@ -28,7 +28,7 @@ def processor_seconds(process: int) -> float:
 
 
 class MemoryWatch(threading.Thread):
-    """Looks again and again how much memory the family of another process has of its own."""
+    """Samples how much memory the family of another process has of its own."""
 
     def __init__(self, process: int, pause: float = 0.05) -> None:
         super().__init__(daemon=True)
@@ -36,7 +36,7 @@ class MemoryWatch(threading.Thread):
         self._process, self._pause, self._done = process, pause, threading.Event()
 
     def run(self) -> None:
-        """Until it is left."""
+        """Sample until the context ends."""
         while not self._done.wait(self._pause):
             self.most = max(self.most, sum(map(_own_memory, family(self._process))))
 

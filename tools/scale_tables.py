@@ -5,6 +5,7 @@ from typing import Any
 from mole.quantities import size_text
 
 Rows = list[tuple[str, ...]]
+DROWNED = 0.8  # where half of the images cost this share of all, the difference is mostly chance
 
 
 def number_rows(read: dict[str, Any]) -> Rows:
@@ -28,12 +29,14 @@ def number_rows(read: dict[str, Any]) -> Rows:
 
 def number_words(read: dict[str, Any]) -> str:
     """What to know of them."""
+    fewest, most = read["results"][0], read["results"][-1]
+    times = most["processor_ms_each_further_sample"] / fewest["processor_ms_each_further_sample"]
     return (
         f"Images of 3x32x32 in an .npy file, tiles of {read['tile']}, 8 bits. Limit: flat, and 1.00 of the"
-        " plain bytes. A part of the cost is fixed, so that a sample is cheaper the more there are. Each"
+        " plain bytes. A part of the cost is fixed, which weighs most where images are few. Each"
         " further one costs the difference to a delivery of half as many, over the difference in images:"
-        f" {read['each_further_sample_last_over_first']:.2f} times as much for a million as for 10,000."
-        " The mapped file's pages are the system's to take back."
+        f" {times:.2f} times as much for {most['images']:,} as for {fewest['images']:,}. The mapped file's"
+        " pages, those of writing the images included, are the system's to take back."
     )
 
 
@@ -47,15 +50,17 @@ def ray_words(read: dict[str, Any]) -> str:
     """What to know of them."""
     return (
         f"The same through a Ray on this machine that runs already, in shards of {read['rows_per_shard']:,}"
-        " rows. Processor and memory are those of all processes, Ray's own included. Workers are started"
-        " for each delivery, which is a fixed part and differs by some tenths of a second each time: what"
-        " each further one costs is not known well for 10,000 images."
+        " rows. Processor is all that the machine did, Ray's own processes included, and memory theirs."
+        " Workers are started for each delivery, which is a fixed part and most of what 10,000 images cost:"
+        " what each further one costs cannot be told there."
     )
 
 
 def _costs(row: dict[str, Any]) -> tuple[str, ...]:
-    each, further = (row[f"processor_ms_{name}_sample"] for name in ("a", "each_further"))
-    return f"{row['images']:,}", f"{each:.3f}", f"{further:.3f}", f"{row['wall_s']:.0f}"
+    each, further = (f"{row[f'processor_ms_{name}_sample']:.3f}" for name in ("a", "each_further"))
+    if row["processor_s_of_half"] > DROWNED * row["processor_s"]:
+        further = "unknown"
+    return f"{row['images']:,}", each, further, f"{row['wall_s']:.0f}"
 
 
 def size_rows(read: dict[str, Any]) -> Rows:
@@ -81,6 +86,7 @@ def size_words(read: dict[str, Any]) -> str:
     """What to know of them."""
     return (
         f"As many pixels in all each time, tiles of {read['tile']}, 8 bits. Limit: a flat cost a megapixel."
-        " It counts from the first row to the last. Before them, the augmented layer is checked and 8-bit"
-        " scales are fitted on some images, however many follow."
+        " The cost a megapixel counts from the first row to the last; the cost a sample is of the whole"
+        " delivery, with the check of the augmented layer, which grows with its size, and the fit of 8-bit"
+        " scales, here mostly to all images."
     )

@@ -135,7 +135,7 @@ def test_black_images_have_no_witness_and_pass(tmp_path):
     np.savez(tmp_path / "d.npz", x=np.zeros((20, 8, 8, 3), np.uint8))
     store = LocalStore(tmp_path / "d")
     deliver(open_source(str(tmp_path / "d.npz")), layer, make_key(), store)
-    told = "no shard has a row to test the layer on; 1 hold zeros alone, which any layer fits"
+    told = "no shard could be tested; 1 hold zeros alone, which any layer fits"
     assert data_of(store) == ("data", True, told)
 
 
@@ -148,7 +148,11 @@ def test_a_shard_with_one_bright_image_has_a_witness(tmp_path, rng):
     for seed in range(4):  # each with an order of its own
         store = LocalStore(tmp_path / str(seed))
         deliver(open_source(str(tmp_path / "d.npz")), layer, make_key(seed), store)
-        assert data_of(store) == ("data", True, "the layer fits 1 of 1 shards, tested on a row of each")
+        assert data_of(store) == (
+            "data",
+            True,
+            "1 of 1 shards were tested on a row each, and the layer fits them",
+        )
 
 
 @pytest.mark.parametrize("core", ["orthogonal", "whitened"])
@@ -184,9 +188,9 @@ def test_without_witnesses_nothing_is_called_right(source, tmp_path):
     deliver(source, make_layer(), make_key(), store, rows_per_shard=16)
     probes, witnesses = load_probes(store, Manifest.read(store))
     nothing = "nothing shows whether the layer fits"
-    some = f"the layer fits 8 of 9 shards, tested on a row of each; {nothing} "
+    some = f"8 of 9 shards were tested on a row each, and the layer fits them; {nothing} "
     for kept, told in (
-        (0, f"no shard has a row to test the layer on; {nothing} {FIRST} and 8 more"),
+        (0, f"no shard could be tested; {nothing} {FIRST} and 8 more"),
         (8, some + SHARD.replace("3-", "6-")),
     ):
         save_probes(probes, type(witnesses)(*(array[:kept] for array in witnesses)), store)
@@ -194,7 +198,7 @@ def test_without_witnesses_nothing_is_called_right(source, tmp_path):
         assert data_of(store) == ("data", None, told)
     done = call("verify", "d", cwd=tmp_path)
     assert done.returncode == 0
-    assert "data             not checked: the layer fits 8 of 9 shards" in done.stdout
+    assert "data             not checked: 8 of 9 shards were tested on a row each" in done.stdout
     assert right("verify", "d", cwd=tmp_path)["data"]["holds"] is None
 
 

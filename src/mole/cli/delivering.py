@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mole.cli.fit_to_print import in_options
-from mole.cli.meaning import KEEP_NAMES, meaning
+from mole.cli.meaning import meaning
 from mole.cli.named_files import secrets_for
 from mole.cli.options import choices
 from mole.cli.terminal import note, progress_bar, say, show, warnings_said, when_interrupted
@@ -88,8 +88,8 @@ def about_names(source: Source, leaving: Leaving, class_names: bool | None) -> s
         return f"{leaving.kept}; {option} hands them over"
     if not (leaving.labels and leaving.class_names and source.classes):
         return None
-    count = counted(len(source.classes), "class", "classes")
-    return f"the names of {count} leave: {listed(source.classes, SHOWN)}; {KEEP_NAMES}"
+    names = f"the names of {counted(len(source.classes), 'class', 'classes')}"
+    return f"{names} leave: {listed(source.classes, SHOWN)}; with --no-class-names they stay here"
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from mole.quantities import counted, joined
 from mole.scheme.shapes import element_count
 from mole.sources.opening import TABLES
 
-KEEP_NAMES = "with --no-class-names the names stay here"
 NO_LABELS = "no labels leave with it: nothing can be trained on it as it is"
 GIVE_COLUMN = "; name the column that has them with --label-column"
 GIVE_TABLE = "; give a table of them with --labels, or put the images into class folders"
@@ -123,7 +122,5 @@ def _stranger(made: Delivered) -> Iterator[str]:
 
 def _labels(made: Delivered) -> str:
     classes = made.delivery.manifest.classes
-    names = (
-        f", and the names of {counted(len(classes), 'class', 'classes')}: {KEEP_NAMES}" if classes else ""
-    )
+    names = f", and the names of {counted(len(classes), 'class', 'classes')}" if classes else ""
     return f"The label of each image leaves with it{names}."

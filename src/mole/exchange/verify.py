@@ -265,9 +265,9 @@ class _Fit(NamedTuple):
         fitting = set(self.witnesses.shards.tolist())
         unknown = [name for number, name in enumerate(names) if number not in fitting | seen.blank]
         blank = len(seen.blank - fitting)
-        told = f"the layer fits {len(fitting)} of {len(names)} shards, tested on a row of each"
+        told = f"{len(fitting)} of {len(names)} shards were tested on a row each, and the layer fits them"
         if not fitting:
-            told = "no shard has a row to test the layer on"
+            told = "no shard could be tested"
         if blank:
             told += f"; {blank} hold zeros alone, which any layer fits"
         if unknown:

@@ -21,7 +21,7 @@ from mole.storage.atomic import reason_of
 T = TypeVar("T")
 PORTS = {"http": 80, "https": 443, "grpc": 8081, "grpcs": 8081}
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds before a second attempt, and at most before any
-SILENT = 2.0  # seconds of attempts before somebody is told
+QUIET_FOR = 2.0  # seconds of attempts before somebody is told
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def persistently(work: Callable[[], T], patience: float) -> T:
     """Do something again and again, with longer and longer waits, until it works or patience ends.
 
     Warns:
-        MoleWarning: if it takes more than a moment, once.
+        MoleWarning: once, if it takes more than a moment.
 
     Raises:
         ServerError: what went wrong last.
@@ -144,10 +144,10 @@ def persistently(work: Callable[[], T], patience: float) -> T:
             pause = wait * (0.5 + secrets.randbelow(1000) / 1000)  # so that clients do not come in step
             if time.monotonic() + pause > end:
                 raise ServerError(f"{error}; it was tried for {patience:.0f} s") from None
-            if not is_told and time.monotonic() - start > SILENT:
+            if not is_told and time.monotonic() - start > QUIET_FOR:
                 is_told = True
                 warnings.warn(
-                    f"{error}; trying again for up to {patience:.0f} s", MoleWarning, stacklevel=2
+                    f"{error}; it is tried for up to {patience:.0f} s in all", MoleWarning, stacklevel=2
                 )
             time.sleep(pause)
             wait = min(2 * wait, LONGEST_WAIT)

@@ -99,7 +99,7 @@ Signer = SigningKey | str | os.PathLike[str] | Callable[[], SigningKey | None]
 
 
 def signing_key(signer: Signer | None) -> SigningKey | None:
-    """The key of who signs: itself, or from its file, or what a function opens; None if nobody does."""
+    """The key itself, loaded from its file, or returned by a function; None if nothing is to be signed."""
     if isinstance(signer, str | os.PathLike):
         return SigningKey.load(signer)
     return signer if signer is None or isinstance(signer, SigningKey) else signer()
