@@ -205,26 +205,28 @@ def test_urls_that_are_none(key, url):
         mole.Client(url, key)
 
 
+@pytest.mark.filterwarnings("ignore:.*it is tried for up to")  # where the second server starts slowly
 def test_no_answer_is_lost_or_doubled_when_the_server_is_killed(vgg_file):
     """Killed in the middle of a question and started again at the same place."""
     ports = dict(zip(("port", "grpc_port"), free_ports(2), strict=True))
-    running = start(vgg_file.file, **ports)
+    running = [start(vgg_file.file, **ports)]
     images = np.concatenate([vgg_file.images] * 40)
-    again: list = []
 
     def interrupt(done: int, _: int) -> None:
-        if done >= 1000 and not again:
-            stop(running, signal.SIGKILL)
-            again.append(start(vgg_file.file, **ports))
+        if done >= 1000 and len(running) == 1:
+            stop(running[0], signal.SIGKILL)
+            running.append(start(vgg_file.file, **ports))
 
     key = vgg_file.key
     before = {entry.id for entry in log_of(key)}
-    with mole.Client(running.grpc, key, vgg_file.layer, model="vgg", batch_rows=50) as client:
-        found = client.predict(images, progress=interrupt)
+    try:
+        with mole.Client(running[0].grpc, key, vgg_file.layer, model="vgg", batch_rows=50) as client:
+            found = client.predict(images, progress=interrupt)
+    finally:
+        stop(running[-1])
+    assert len(running) == 2
     expected = vgg_file.torch(mole.morph(vgg_file.layer.plain(vgg_file.images), key))
     assert np.allclose(found.probabilities.reshape(40, -1, 4), expected, atol=1e-4)
     entries = [entry for entry in log_of(key) if entry.id not in before]
     assert sum(entry.rows for entry in entries) == len(images)
     assert all(entry.answered for entry in entries)
-    assert again
-    stop(again[0])
