@@ -112,7 +112,9 @@ def test_other_mistakes(place, tmp_path):
     assert "is another machine: use https" in wrong(
         "predict", "more.npz", "--url", "http://192.0.2.1", *OURS, *PROTECTED, cwd=place
     )
-    assert "can be reached from elsewhere" in wrong("serve", "model.onnx", "--host", "0.0.0.0", cwd=place)
+    assert wrong("serve", "model.onnx", "--host", "0.0.0.0", cwd=place).endswith(
+        "with TLS and a token: give --certificate and --private-key and --token-file\n"
+    )
     assert "not a network to serve" in wrong("serve", "front.onnx", cwd=place)
     assert "is not an ONNX file" in wrong("serve", "trained.safetensors", cwd=place)
     plain = build_network("linear_head", (12,), 2)

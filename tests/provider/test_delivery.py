@@ -246,9 +246,20 @@ def test_a_combination_that_would_be_useless_is_refused(tmp_path, rng):
 
 def test_a_key_for_another_shape_is_refused(source, tmp_path):
     key = mole.MorphKey.generate((3, 8, 9), insecure_seed=bytes(32), **cut())
-    with pytest.raises(ParameterError, match="make a key for this layer"):
+    with pytest.raises(ParameterError, match="give the key for this layer, or make one"):
         deliver(source, make_layer(), key, LocalStore(tmp_path / "out"), **SMALL)
     assert SHAPE == (3, 8, 8)
+
+
+def test_a_key_of_another_shape_is_not_taken_for_one_of_a_second_developer(tmp_path, rng):
+    key = mole.MorphKey.generate((20,))
+    layers = {}
+    for size in (20, 21):
+        np.save(tmp_path / f"{size}.npy", np.ones((4, size), np.float32))
+        layers[size] = mole.FirstLayer.linear(rng.normal(size=(8, size)), None, input_shape=(size,))
+    deliver(tmp_path / "20.npy", layers[20], key, tmp_path / "out")
+    with pytest.raises(ParameterError, match=r"the key morphs samples of shape \(20,\)"):
+        deliver(tmp_path / "21.npy", layers[21], key, tmp_path / "other")
 
 
 def test_a_full_disk_leaves_a_delivery_that_goes_on(source, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mole
+from mole.errors import ServerError
 from mole.exchange.inference_messages import LENGTH_HEADER, Message, Tensor, pack
 from mole.exchange.inference_protobuf import from_response, to_response
 from mole.exchange.served_model import ServedFacts
@@ -151,6 +152,16 @@ def test_contents_beside_raw_ones_must_be_empty():
     answer.outputs[0].contents.fp32_contents.append(1.0)
     with pytest.raises(FormatError, match="raw contents and others"):
         from_response(answer)
+
+
+@pytest.mark.parametrize(("there", "asked"), [("grpc", "http"), ("http", "grpc")])
+def test_the_port_of_the_other_protocol_is_told_at_once(server, there, asked):
+    place = getattr(server, there).partition("://")[2]
+    with pytest.raises(ServerError, match=f"does not speak .*, write {there}://{place}$") as told:
+        mole.Client(f"{asked}://{place}", mole.MorphKey.generate((1, 4, 4)), patience=3600).predict(
+            np.zeros((1, 1, 4, 4), np.float32)
+        )
+    assert type(told.value) is ServerError  # nothing to try again
 
 
 @pytest.fixture(scope="module")

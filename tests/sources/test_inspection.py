@@ -199,3 +199,15 @@ def test_lists_and_arrays_are_judged_without_reading_them(tmp_path, rng):
         outline = source.splits["train"].outline(0)
         assert outline == sampled(source.splits["train"].read(0))
         assert "the first is 3x9x9 and" in str(inspect(source, Preparation((3, 8, 8))).error())
+
+
+def test_where_no_image_fits_leaving_them_out_is_no_advice(tmp_path):
+    for index in range(3):
+        Image.new("L", (4, 4)).save(tmp_path / f"{index}.png")
+    looked = inspect(open_source(tmp_path, labels=False), Preparation((32,), None))
+    for skip_bad in (False, True):
+        with pytest.raises(
+            SourceError, match=r"not one of 3 samples can be used.*or the front that makes"
+        ) as told:
+            looked.refuse(skip_bad=skip_bad)
+        assert not told.value.advice

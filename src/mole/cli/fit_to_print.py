@@ -16,6 +16,7 @@ OPTIONS = {
     "identities": "identity",
     "replace": "force",
     "model": "served-name",
+    "token": "token-file",
 }
 
 

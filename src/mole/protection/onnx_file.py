@@ -64,11 +64,11 @@ def read_model(path: Path, what: str, most: int, extra: str = "front") -> tuple[
     content = _read(path, what, most)
     where, mark = OTHER_FORM
     if content[where] == mark:  # what is checked here would not be what runs
-        raise FileError(f"{path} is not an ONNX file but onnxruntime's own: ask for the {what} again")
+        raise FileError(f"{path} is not an ONNX file but onnxruntime's own: get the {what} again")
     try:
         model: ModelProto = onnx.load_model_from_string(content)
     except Exception:  # of protobuf's; it has no other way to say that the file is another one
-        raise FileError(f"{path} is not an ONNX file: ask for the {what} again") from None
+        raise FileError(f"{path} is not an ONNX file, or is damaged: get the {what} again") from None
     if problem := problem_of(model):
         raise FileError(f"{path} cannot be used as a {what}: {problem}")
     return model, hashlib.sha256(content).hexdigest()

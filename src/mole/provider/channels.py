@@ -126,6 +126,14 @@ class Address:
             raise FileError(f"{self.certificate} is not a certificate in PEM: ask the developer") from None
 
 
+def other_protocol(address: Address, spoken: str, scheme: str) -> ServerError:
+    """What to say where a server is, but does not understand."""
+    fitting = scheme + "s" * address.is_secure
+    return ServerError(
+        f"{address.place} does not speak {spoken}: if it speaks {scheme}, write {fitting}://{address.place}"
+    )
+
+
 def persistently(work: Callable[[], T], patience: float) -> T:
     """Do something again and again, with longer and longer waits, until it works or patience ends.
 

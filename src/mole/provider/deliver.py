@@ -29,7 +29,7 @@ from mole.provider.image_views import check_views
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
 from mole.provider.place import claim, give_up_if_nothing_is_lost, refuse_taken
-from mole.provider.plan import Plan, kept_types, prepared
+from mole.provider.plan import Plan, kept_types, prepared, refuse_other_shape
 from mole.provider.protect import Protect, check_core
 from mole.provider.remarks import (
     ask_ledger,
@@ -202,6 +202,7 @@ def deliver(
     looked.refuse(skip_bad=skip_bad)
 
     key = key if isinstance(key, MorphKey) else key()
+    refuse_other_shape(key, first)
     if front is not None:
         check_core(key)
     if layer_dtype is not None:

@@ -6,7 +6,7 @@ from mole.errors import MissingExtraError, ServerError, TryAgainError
 from mole.exchange.inference_messages import Message
 from mole.foreign_text import shown
 from mole.limits import MAX_REQUEST_BYTES
-from mole.provider.channels import Address, ModelMetadata
+from mole.provider.channels import Address, ModelMetadata, other_protocol
 from mole.storage.typed_json import FormatError
 
 try:
@@ -16,6 +16,7 @@ try:
 except ImportError:
     grpc = None
 
+NO_GRPC = ("parsing HTTP/2", "http1.x")  # in what gRPC says of a server of HTTP/1.1
 LATER = {"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED", "CANCELLED"}
 
 
@@ -73,6 +74,8 @@ class GrpcChannel:
             return call(request, timeout=self._address.timeout, metadata=metadata)
         except grpc.RpcError as error:
             status, words = error.code().name, shown(error.details() or "it does not say why", 400)
+            if any(mark in words for mark in NO_GRPC):
+                raise other_protocol(self._address, "gRPC", "http") from None
             kind = TryAgainError if status in LATER else ServerError
             advice = {"model": None} if status == grpc.StatusCode.NOT_FOUND.name else None
             raise kind(f"{self._address.place} refuses ({status}): {words}", advice=advice) from None

@@ -1,6 +1,7 @@
 """The Open Inference Protocol over HTTP, with Python's own client: connections are kept and used again."""
 
 import http.client
+import ssl
 from queue import Empty, LifoQueue
 from typing import Any
 from urllib.parse import quote
@@ -9,7 +10,7 @@ from mole.errors import ServerError, TryAgainError
 from mole.exchange.inference_messages import LENGTH_HEADER, Message, pack, unpack
 from mole.foreign_text import shown
 from mole.limits import MAX_INLINE_BYTES, MAX_REQUEST_BYTES
-from mole.provider.channels import Address, ModelMetadata
+from mole.provider.channels import Address, ModelMetadata, other_protocol
 from mole.storage.typed_json import Fields, FormatError, parse_json
 
 LATER = {408, 425, 429, 502, 503, 504}
@@ -70,7 +71,7 @@ class HttpChannel:
             content = response.read((most if response.status == 200 else MOST_OF_AN_ERROR) + 1)
         except (OSError, http.client.HTTPException) as error:
             connection.close()
-            raise TryAgainError(f"{address.place} cannot be reached: {_why(error)}") from None
+            raise _no_answer(error, address) from None
         if len(content) > most or response.will_close or not response.isclosed():
             connection.close()
         else:
@@ -119,6 +120,10 @@ def _error_in(content: bytes) -> str:
         return shown(content[:200].decode("utf-8", "replace")) or "it does not say why"
 
 
-def _why(error: Exception) -> str:
-    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return shown(said)
+def _no_answer(error: Exception, address: Address) -> ServerError:
+    """Why there is none, and whether there may be one later."""
+    if isinstance(error, http.client.BadStatusLine) and not isinstance(error, ConnectionError):
+        return other_protocol(address, "HTTP/1.1", "grpc")
+    said = shown(getattr(error, "strerror", None) or str(error) or type(error).__name__)
+    is_refused = isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError)
+    return (ServerError if is_refused else TryAgainError)(f"{address.place} cannot be reached: {said}")

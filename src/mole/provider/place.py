@@ -7,7 +7,7 @@ that it resumes only as what it began as, and its parts, so that a refusal can s
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def claim(store: Store, plan: Plan) -> bool:
             raise _taken(store, "an unfinished delivery", differ)
         return False
     if names:
-        raise _not_empty(store.label)
+        raise _not_empty(store.label, names)
     pinned = {"delivery_id": plan.delivery_id, "parts": dict(plan.parts)}
     store.write(UNFINISHED, json.dumps(pinned).encode())
     return False
@@ -93,7 +93,7 @@ def refuse_taken(out: str | os.PathLike[str] | Store, parts: Mapping[str, Any]) 
         if differ:
             raise _taken(store, "another delivery already", differ)
     elif names and not names & {UNFINISHED, UNFINISHED + SUFFIX, MANIFEST + SUFFIX}:
-        raise _not_empty(store.label)
+        raise _not_empty(store.label, names)
 
 
 def parts_of(manifest: Manifest) -> dict[str, Any]:
@@ -191,5 +191,11 @@ def _taken(store: Store, what: str, differ: list[str]) -> DeliveryError:
     )
 
 
-def _not_empty(label: str) -> DeliveryError:
+def _not_empty(label: str, names: Set[str]) -> DeliveryError:
+    if names & {MANIFEST + SUFFIX, UNFINISHED + SUFFIX}:
+        return DeliveryError(
+            f"{label} holds a sealed delivery, finished or not: to finish it, repeat the call that began "
+            "it; otherwise choose another place, or replace it",
+            advice={"replace": True},
+        )
     return DeliveryError(f"{label} is not empty: choose another place")

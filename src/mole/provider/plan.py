@@ -117,7 +117,7 @@ class Plan:
     delivery_id: str = field(init=False)
 
     def __post_init__(self, source: Source, key: MorphKey) -> None:
-        self._check(key)
+        refuse_other_shape(key, self.layer)
         facts = {
             "input_shape": key.input_shape,
             "sizes": {name: len(split) for name, split in source.splits.items()},
@@ -167,13 +167,6 @@ class Plan:
             )
         return read_source(self.source_address, replace(self.reading, labels=self.labels))
 
-    def _check(self, key: MorphKey) -> None:
-        if not can_fill(self.layer.input_shape, key.parameters.to_layout()):
-            raise ParameterError(
-                f"the key morphs samples of shape {key.input_shape} and the layer takes "
-                f"{self.layer.input_shape}: make a key for this layer"
-            )
-
     def _options(self) -> dict[str, Any]:
         options: dict[str, Any] = {
             "dtype": self.dtype,
@@ -218,6 +211,15 @@ class Plan:
         what = source.fingerprint if self.draft_name is None else self.draft_name
         facts = [what, self.sizes, self.layer.fingerprint, key.fingerprint, options]
         return key.mac("delivery", json.dumps(facts, sort_keys=True))
+
+
+def refuse_other_shape(key: MorphKey, layer: FirstLayer) -> None:
+    """Refuse a key that was made for samples of another shape."""
+    if not can_fill(layer.input_shape, key.parameters.to_layout()):
+        raise ParameterError(
+            f"{key.path or 'the key'} morphs samples of shape {key.input_shape} and the layer takes "
+            f"{layer.input_shape}: give the key for this layer, or make one"
+        )
 
 
 def prepared(

@@ -13,6 +13,7 @@ import pyrage
 from mole.errors import DeliveryError
 from mole.exchange.delivery import UNFINISHED, Delivery
 from mole.exchange.manifest import NAME as MANIFEST
+from mole.foreign_text import shown
 from mole.provider.keys import MorphKey
 from mole.storage.identities import Identity, identity_texts, x25519_identity
 from mole.storage.sealed import SUFFIX, ForAnotherError, SealedStore, is_sealed
@@ -41,8 +42,11 @@ def delivery_store(out: Address | Store, recipients: Sequence[str], key: MorphKe
     store = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
     if not recipients or isinstance(store, SealedStore):
         return store
-    if any(not name.endswith(SUFFIX) for name in store.names()):
-        raise DeliveryError(f"{store.label} holds files that are not sealed: choose another place")
+    if clear := sorted(name for name in store.names() if not name.endswith(SUFFIX)):
+        raise DeliveryError(
+            f"{store.label} holds files that are not sealed, such as {shown(clear[0])}: choose another "
+            "place"
+        )
     identity = own_identity(key)
     own = str(pyrage.x25519.Identity.from_str(identity).to_public())
     sealed = SealedStore(store, identities=[identity], recipients=[*recipients, own])
@@ -51,8 +55,9 @@ def delivery_store(out: Address | Store, recipients: Sequence[str], key: MorphKe
             sealed.open(name).close()
         except ForAnotherError:
             raise DeliveryError(
-                f"{store.label} holds a delivery that was sealed under another key: use that key, or "
-                "choose another place"
+                f"{store.label} holds a delivery that was sealed under another key: use that key, choose "
+                "another place, or replace it",
+                advice={"replace": True},
             ) from None
         except DeliveryError:  # damaged, or removed just now: whoever needs it says so
             continue

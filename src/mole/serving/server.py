@@ -60,8 +60,8 @@ class Listening:
             raise ParameterError(f"a token has at least {SHORTEST_TOKEN} characters that can be seen")
         if not is_loopback(self.host) and (self.certificate is None or self.token is None):
             raise ParameterError(
-                f"{self.host} can be reached from elsewhere: give a certificate, its private key and a "
-                "token, or listen on 127.0.0.1"
+                f"{self.host} can be reached from elsewhere: listen on 127.0.0.1, or with TLS and a token",
+                advice={"certificate": None, "private_key": None, "token": None},
             )
 
     def credentials(self) -> grpc.ServerCredentials | None:

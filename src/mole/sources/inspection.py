@@ -120,9 +120,10 @@ class Inspection:
         error = self.error()
         if error is None or (skip_bad and self.bad < self.samples):
             return
-        if not skip_bad:
-            raise error
         first = self.problems[0].first
+        is_all_alike = self.bad == self.samples > 1 and len(self.problems) == 1
+        if not skip_bad and not is_all_alike:
+            raise error
         raise SourceError(
             f"not one of {counted(self.samples, 'sample')} can be used, so nothing is left: "
             f"{first.message}",

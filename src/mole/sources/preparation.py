@@ -245,7 +245,11 @@ class Preparation:
         got, wanted = (shape_text(sides) for sides in (shape, self.input_shape))
         wrong = f"it is {got} and the layer takes {wanted}"
         if not is_image or len(self.input_shape) != len(shape):
-            return ShapeError(f"{wrong}: give data of that shape")
+            is_of_features = is_image and len(self.input_shape) == 1
+            fix = "give data of that shape" + (
+                ", or the front that makes features" if is_of_features else ""
+            )
+            return ShapeError(f"{wrong}: {fix}")
         if not _is_convertible(shape, dtype):
             return ShapeError(
                 f"{wrong}, and it is {dtype}, which cannot be resized or converted: make it 8-bit first"

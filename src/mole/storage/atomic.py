@@ -135,7 +135,7 @@ def reason_of(error: Exception) -> str:
         said = said.rpartition(" cannot be written: ")[2]
     elif isinstance(error, OSError) and error.errno and TEMPORARY in said:
         said = os.strerror(error.errno)
-    if isinstance(error, FileNotFoundError) and not error.strerror:
+    if isinstance(error, FileNotFoundError) and TEMPORARY not in str(error.filename):
         said = "it does not exist"
     return " ".join(said.split()).rstrip(".") or type(error).__name__
 
