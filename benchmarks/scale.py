@@ -9,7 +9,9 @@ the machine change it little. With Ray, whose workers end unseen, it is all that
 program's looking at memory included (twice a second). A part of it is the same for every delivery (8-bit
 scales are fitted to some 5,000 images). What grows is what each further image costs: the difference between
 both deliveries over the difference in images. Larger images are so few here that all of them are fitted to;
-there the cost counts from the first row to the last.
+there the cost counts from the first row to the last. Ray starts workers for every delivery, which costs
+more than ten thousand images and not the same each time; with it, each further image counts from the moment
+when a fifth of the rows is written, and all workers work, to the last.
 
 Memory is the most that all processes had of their own at any time, and is looked at from outside; pages of
 the mapped file, which the system takes back at will, are told apart. A million images take 8 GB of disk.
@@ -47,6 +49,7 @@ SIDES = (32, 64, 128, 256, 512)
 PIXELS = 20 * 2**20  # of all images together, while sides change
 ENOUGH = 600_000  # images that are delivered in turns, all together
 MOST_TURNS = 60
+WARM = 0.2  # of the rows: after them all workers work
 TURNS_WITH_RAY = 5  # its workers stay for a while, and their memory counts
 TILE = 8
 CHUNK = 4096
@@ -55,10 +58,11 @@ Shape = tuple[int, int, int]
 
 
 class Cost(NamedTuple):
-    """Of one delivery: processor time of all of it and of its rows alone, from the first to the last."""
+    """Of one delivery: processor time of it all, of its rows, and of each row once all workers work."""
 
     processor: float
     of_rows: float
+    of_further_row: float
     wall: float
 
 
@@ -87,16 +91,19 @@ class Maker:
     def cost(self, images: Path) -> tuple[Cost, float]:
         """What one delivery costs, and its bytes over those of the images."""
         out = self._folder / "delivery"
-        marks: list[float] = []
+        marks: list[tuple[int, float]] = []
         before, start = self._processor(), time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Ray gets the key
             delivered = deliver(
                 images, self._layer, self._key, out, dtype="int8", engine=self._engine,
                 rows_per_shard=ROWS_WITH_RAY if self._engine == "ray" else None,
-                progress=lambda done, of: marks.append(self._processor()) if done in (0, of) else None,
+                progress=lambda done, of: marks.append((done, self._processor())),
             )  # fmt: skip
-        cost = Cost(self._processor() - before, marks[-1] - marks[0], time.perf_counter() - start)
+        wall, processor = time.perf_counter() - start, self._processor() - before
+        (_, first), (rows, last) = marks[0], marks[-1]
+        warm, since = next(mark for mark in marks if mark[0] >= WARM * rows)
+        cost = Cost(processor, last - first, (last - since) / max(1, rows - warm), wall)
         share = delivered.delivery.manifest.data_bytes / images.stat().st_size
         shutil.rmtree(out)
         return cost, share
@@ -116,10 +123,14 @@ def measure(count: int, shape: Shape, folder: Path, engine: EngineName) -> dict[
         maker.cost(few)
         found = [(maker.cost(few), maker.cost(many)) for _ in range(turns)]
     cheap, whole = (
-        Cost(*(statistics.median(one[which][0][part] for one in found) for part in range(3)))
+        Cost(
+            *(statistics.median(one[which][0][part] for one in found) for part in range(len(Cost._fields)))
+        )
         for which in range(2)
     )
     further = (whole.processor - cheap.processor) / (count - half)
+    if engine == "ray":
+        further = whole.of_further_row
     return {
         "images": count,
         "shape": "x".join(map(str, shape)),
