@@ -23,7 +23,7 @@ from mole.cli.app import COMMANDS
 # command -> mistake -> calls, each with what must be said
 MISTAKES = {
     "info": {
-        MISSING: [(["missing"], "missing cannot be read: No such file")],
+        MISSING: [(["missing"], "missing cannot be read: it does not exist")],
         TYPE: [
             (["text.txt"], "text.txt is not a layer file, or it is cut off"),
             (["twins.safetensors"], "not a Morphed Learning layer"),

@@ -47,7 +47,7 @@ MISTAKES = {
         KEY: [
             (
                 ["data.npz", *LAYER, "--key", "wide.key", "--identity", "identity.txt"],
-                "make a key for this",
+                "give the key for this",
             ),
             (
                 [
@@ -90,7 +90,9 @@ MISTAKES = {
             (["data.npz", *LAYER, "--key", "text.txt"], "text.txt is not a key"),
         ],
         PASSPHRASE: [(["data.npz", *LAYER, *LOCKED], "locked.key cannot be decrypted: the passphrase is")],
-        KEY: [(["data.npz", *LAYER, "--key", "wide.key", "--identity", "identity.txt"], "make a key for")],
+        KEY: [
+            (["data.npz", *LAYER, "--key", "wide.key", "--identity", "identity.txt"], "give the key for")
+        ],
         EMPTY: [(["empty", *LAYER, *MINE], "empty is empty")],
         IMAGE: [(["photos", *LAYER, *MINE], "photos/cat/2.png cannot be used")],
         NAN: [(["nan.npz", *LAYER, *MINE], "NaN")],

@@ -23,7 +23,7 @@ from mistakes import (
 MISTAKES = {
     "export-layer": {
         MISSING: [
-            (["--network", "missing.pt", *SIDES, *CONV], "missing.pt cannot be read: No such file"),
+            (["--network", "missing.pt", *SIDES, *CONV], "missing.pt cannot be read: it does not exist"),
             (
                 ["--network", "my_network:small", *SIDES, "--weights", "missing.pt"],
                 "missing.pt cannot be read",

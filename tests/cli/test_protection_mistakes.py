@@ -29,7 +29,7 @@ MISTAKES = {
     "front": {
         MISSING: [
             ([*MAKE, "--public", "missing"], "missing does not exist"),
-            ([*MAKE, *DATA, "--weights", "missing.pt"], "missing.pt cannot be read: No such file"),
+            ([*MAKE, *DATA, "--weights", "missing.pt"], "missing.pt cannot be read: it does not exist"),
             (["make", "--network", "nowhere:small", *SIDES, *DATA], "module 'nowhere' cannot be imported"),
         ],
         TYPE: [
@@ -50,7 +50,7 @@ MISTAKES = {
         OUTPUT: [([*MAKE, *DATA], None)],
     },
     "export-head": {
-        MISSING: [(["missing", *LAYER, *MINE], "missing cannot be read: No such file")],
+        MISSING: [(["missing", *LAYER, *MINE], "missing cannot be read: it does not exist")],
         TYPE: [
             (["text.txt", *LAYER, *MINE], "text.txt is not a checkpoint"),
             (["model.safetensors", *LAYER, *MINE], "only a linear head can be used at home"),

@@ -23,7 +23,7 @@ from mistakes import (
 MISTAKES = {
     "review": {
         MISSING: [
-            (["data.npz", "--layer", "missing"], "missing cannot be read: No such file"),
+            (["data.npz", "--layer", "missing"], "missing cannot be read: it does not exist"),
             (["nowhere", *LAYER], "nowhere does not exist"),
         ],
         TYPE: [
@@ -49,7 +49,7 @@ MISTAKES = {
     },
     "keygen": {
         MISSING: [
-            (["--layer", "missing", *FOR_ME], "missing cannot be read: No such file"),
+            (["--layer", "missing", *FOR_ME], "missing cannot be read: it does not exist"),
             ([*LAYER, "--passphrase-file", "missing"], "missing cannot be read"),
             ([*LAYER, *FOR_ME, "--data", "nowhere"], "nowhere does not exist"),
         ],
@@ -138,7 +138,7 @@ MISTAKES = {
         SHAPE: [
             (
                 ["delivery", *MINE, "--public", "large.npz"],
-                "the first is 3x9x9 and the layer takes 3x8x8: bring public images to the size",
+                "it is 3x9x9 and the layer takes 3x8x8: bring public images to the size",
             ),
             (["--layer", "two-colours.safetensors"], "no bundled images of shape 2x8x8"),
         ],

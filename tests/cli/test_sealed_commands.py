@@ -138,7 +138,7 @@ def test_a_wrong_signer_fails(place):
     assert len(done.stdout.splitlines()) == 2  # no shard of it was parsed
     assert done.stderr == "mole: d is not proven to be its sender's: ask for it again\n"
     done = call("verify", "d", *WITH, "--signer", "nowhere.pub", cwd=place)
-    assert done.stderr == "mole: nowhere.pub cannot be read: No such file or directory\n"
+    assert done.stderr == "mole: nowhere.pub cannot be read: it does not exist\n"
 
 
 def test_a_layer_is_signed_and_its_signer_asked_for(place, tmp_path):

@@ -12,7 +12,7 @@ EXPORT = ["model.safetensors", *SMALL]
 MISTAKES = {
     "export": {
         MISSING: [
-            (["missing"], "missing cannot be read: No such file"),
+            (["missing"], "missing cannot be read: it does not exist"),
             ([*EXPORT, "--delivery", "missing"], "missing does not exist"),
         ],
         TYPE: [
@@ -28,7 +28,7 @@ MISTAKES = {
     },
     "serve": {
         MISSING: [
-            (["missing.onnx"], "missing.onnx cannot be read: No such file"),
+            (["missing.onnx"], "missing.onnx cannot be read: it does not exist"),
         ],
         TYPE: [
             (["text.txt"], "text.txt is not an ONNX file"),

@@ -85,7 +85,7 @@ def test_places_that_cannot_be_used_are_named(layer, tmp_path):
     save_lightly(mole.MorphKey.generate((1, 4, 4)), tmp_path / "provider.key", "passphrase")
     with pytest.raises(LayerFileError, match=r"provider\.key is a key"):
         mole.load(tmp_path / "provider.key")
-    with pytest.raises(LayerFileError, match="cannot be read: No such file"):
+    with pytest.raises(LayerFileError, match="cannot be read: it does not exist"):
         mole.load(tmp_path / "missing.safetensors")
     with pytest.raises(LayerFileError, match="cannot be read: Is a directory"):
         mole.load(tmp_path)

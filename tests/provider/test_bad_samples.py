@@ -9,6 +9,7 @@ import mole
 from deliveries import SMALL, contents, make_key, make_layer, unfinish
 from mole.errors import DeliveryError, MoleWarning, ParameterError, SourceError
 from mole.exchange.verify import verify
+from mole.provider import local_engine
 from mole.provider.deliver import deliver
 from mole.provider.recover import recover
 from mole.provider.recovered_forms import check_form
@@ -68,17 +69,35 @@ def test_a_bad_image_stops_the_work_and_is_named(folder_with_a_bad_image, tmp_pa
     assert "manifest.json" not in contents(tmp_path / "out")
 
 
-def test_an_image_whose_header_is_good_gets_advice_too(folder_with_a_bad_image, tmp_path):
+@pytest.fixture
+def folder_with_a_damaged_image(folder_with_a_bad_image, tmp_path):
+    """Its header is good, and its pixels cannot be decoded."""
     damaged = tmp_path / "photos" / "cat" / "3.png"
     damaged.write_bytes((tmp_path / "photos" / "cat" / "4.png").read_bytes())
     content = bytearray(damaged.read_bytes())
     start = content.index(b"IDAT") + 4
     content[start : start + 4] = b"\xff" * 4
     damaged.write_bytes(content)
+    return open_source(str(tmp_path / "photos"))
+
+
+def test_an_image_whose_header_is_good_gets_advice_too(folder_with_a_damaged_image, tmp_path):
     with pytest.raises(
         BadSampleError, match=r"cat/3\.png cannot be used: .* leave it out: give skip_bad=True"
     ):
-        deliver(folder_with_a_bad_image, make_layer(), make_key(), tmp_path / "out")
+        deliver(folder_with_a_damaged_image, make_layer(), make_key(), tmp_path / "out")
+
+
+def test_the_call_that_leaves_it_out_resumes(folder_with_a_damaged_image, tmp_path, monkeypatch):
+    monkeypatch.setattr(local_engine, "processors", lambda: 1)
+    call = (folder_with_a_damaged_image, make_layer(), make_key(2), tmp_path / "out")
+    with pytest.raises(BadSampleError):
+        deliver(*call, rows_per_shard=4)
+    shards = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "data").glob("*.parquet")}
+    assert shards
+    made = deliver(*call, rows_per_shard=4, skip_bad=True)
+    assert made.delivery.manifest.rows == 19
+    assert all(path.stat().st_mtime_ns == before for path, before in shards.items())
 
 
 def test_bad_images_can_be_skipped(folder_with_a_bad_image, tmp_path):

@@ -95,7 +95,7 @@ def test_a_key_for_another_size_is_refused(tmp_path):
     _, _, layer = delivered(SMALL, tmp_path)
     for shape in ((1, 32, 40), (1, 24, 24)):
         key = mole.MorphKey.generate(shape, tile=8, insecure_seed=bytes(32))
-        with pytest.raises(ParameterError, match="make a key for this layer"):
+        with pytest.raises(ParameterError, match="give the key for this layer"):
             deliver(str(tmp_path / "data.npz"), layer, key, tmp_path / "other")
     assert not (tmp_path / "other").exists()
 

@@ -114,8 +114,31 @@ def test_the_key_is_opened_only_when_nothing_else_is_wrong(source, out):
 def test_what_is_left_is_told_truly(source, out, tmp_path):
     assert what_is_left(str(tmp_path / "nothing")) == "nothing was written; call again to start over"
     assert what_is_left(str(out)) == f"the delivery in {out} is complete"
+    may_be_old = f"the delivery in {out} is complete, and may be the one from before"
+    assert what_is_left(str(out), replacing=True) == may_be_old
     (out / "manifest.json").rename(out / "unfinished.json")
     shards = list((out / "data").iterdir())
     said = what_is_left(str(out))
     assert said.startswith(f"{out} holds {len(shards)} finished data files, ")
     assert said.endswith(" kB; the same call resumes")
+
+
+def test_a_finished_delivery_that_lacks_files_is_not_called_complete(source, out):
+    shards = sorted((out / "data").iterdir())
+    content = shards[0].read_bytes()
+    shards[0].unlink()
+    for replace in (False, True):
+        with pytest.raises(DeliveryError, match=rf"{shards[0].name} no longer exists: get it back"):
+            deliver(source, make_layer(), make_key(), out, replace=replace, **SMALL)
+    shards[0].write_bytes(content)
+    assert deliver(source, make_layer(), make_key(), out, **SMALL).was_complete
+
+
+def test_one_that_is_to_be_replaced_is_read_whole(source, out):
+    shard = min((out / "data").iterdir())
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    with pytest.raises(DeliveryError, match=rf"{shard.name} is damaged: get it back"):
+        deliver(source, make_layer(), make_key(), out, replace=True, **SMALL)
+    assert shard.read_bytes() == content

@@ -1,7 +1,9 @@
 """What every image has given away is counted, over deliveries, fronts and views, and never forgotten."""
 
+import sqlite3
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from threading import Barrier
 
 import numpy as np
@@ -18,7 +20,8 @@ from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
 from mole.provider.protect import Protect
 from mole.provider.protector import Protector
-from mole.provider.spending import Spending
+from mole.provider.request_log import RequestLog
+from mole.provider.spending import REQUEST, Spending
 from secrets_kept import RECIPIENT
 
 
@@ -83,11 +86,11 @@ def test_bits_add_up_over_deliveries_and_fronts(give):
 
 def test_what_the_images_of_one_delivery_have_given_away_in_all(give):
     first = give("one").delivery.manifest.delivery_id
-    assert spending().given_away(first) == (pytest.approx(1.0), 1)
+    assert spending().given_away(first) == (pytest.approx(1.0), 1, 0)
     give("two", bits=0.5)
     third = give("three", data="strangers.npz", bits=0.25).delivery.manifest.delivery_id
-    assert spending().given_away(first) == (pytest.approx(1.5), 3)
-    assert spending().given_away(third) == (pytest.approx(0.25), 3)
+    assert spending().given_away(first) == (pytest.approx(1.5), 3, 0)
+    assert spending().given_away(third) == (pytest.approx(0.25), 3, 0)
     assert spending().given_away("another") is None
 
 
@@ -259,3 +262,62 @@ def test_of_two_files_the_lower_budget_counts_and_another_key_has_its_own(tmp_pa
     Spending(paths[1:], "one key").set_budget(4.0)
     assert Spending(paths, "one key").budget() == 4.0
     assert Spending(paths, "another key").budget() is None
+
+
+def test_who_is_quicker_names_a_delivery(tmp_path):
+    spending = Spending((tmp_path / "a.spent", tmp_path / "b.spent"))
+    assert spending.begin("draft", "one") == "one"
+    assert spending.begin("draft", "two") == "one"
+    assert spending.begin("draft", "three", instead_of="one") == "three"
+    assert spending.begin("draft", "four", instead_of="one") == "three"
+    assert spending.draft("draft") == "three"
+
+
+def test_two_calls_at_once_are_one_delivery(give, monkeypatch):
+    """Both find that nothing was begun; the name that the second would give must not replace the first."""
+    both_looked = Barrier(2)
+    real, named = Spending.draft, []
+
+    def look(self, draft):
+        found = real(self, draft)
+        both_looked.wait(30)
+        return found
+
+    def note(self):
+        named.append(self.plan.delivery_id)
+        raise DeliveryError("enough")
+
+    monkeypatch.setattr(Spending, "draft", look)
+    monkeypatch.setattr(Counting, "check_budget", note)
+    with ThreadPoolExecutor(2) as pool:
+        tries = [pool.submit(give, "one") for _ in range(2)]
+        assert all("enough" in str(one.exception()) for one in tries)
+    assert len(named) == 2
+    assert len(set(named)) == 1
+
+
+def test_requests_are_no_deliveries(tmp_path):
+    spending = Spending((tmp_path / "a.spent",))
+    spending.spend("a delivery", {"image": 1.0, "another": 1.0})
+    for number in range(5):
+        spending.spend(f"{REQUEST}{number}", {"image": 0.5})
+    assert spending.given_away("a delivery") == (pytest.approx(3.5), 1, 5)
+
+
+def test_a_look_writes_nothing(state):
+    key = feature_key()
+    ledger = Ledger(key.fingerprint, key.path)
+    state.mkdir(parents=True, exist_ok=True)
+    (path,) = Spending.beside(ledger).paths
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(path)) as old:  # as an early version made it
+        old.execute("CREATE TABLE spent (delivery TEXT, image TEXT, bits REAL)")
+        old.execute("INSERT INTO spent VALUES ('one', 'image', 1.5)")
+        old.commit()
+    before = path.read_bytes()
+    found = Spending.kept(ledger)
+    assert (found.totals(), found.budget(), found.draft("any")) == ({"image": 1.5}, None, None)
+    assert found.given_away("one") == (1.5, 1, 0)
+    assert path.read_bytes() == before
+    assert RequestLog.kept(ledger).entries() == []
+    assert {file.name for file in path.parent.iterdir()} == {path.name}

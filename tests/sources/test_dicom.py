@@ -125,7 +125,7 @@ def test_a_file_that_vanished_is_a_bad_sample(tmp_path):
     split = open_source(str(path)).splits["train"]
     path.unlink()
     with pytest.raises(
-        BadSampleError, match=r"1.dcm \(frame 0\) cannot be used: cannot be read: No such file"
+        BadSampleError, match=r"1.dcm \(frame 0\) cannot be used: cannot be read: it does not exist"
     ):
         split.read(0)
 

@@ -132,7 +132,7 @@ def test_a_table_in_another_encoding_and_one_that_is_not_there(photos, tmp_path)
     (tmp_path / "t.csv").write_bytes("file_name,label\na.png,Grün\n".encode("cp1252"))
     with pytest.raises(SourceError, match=r"t\.csv is not text in UTF-8: save it as 'CSV UTF-8'"):
         open_source(photos, labels=tmp_path / "t.csv")
-    with pytest.raises(SourceError, match=r"u\.csv cannot be read: No such file"):
+    with pytest.raises(SourceError, match=r"u\.csv cannot be read: it does not exist"):
         open_source(photos, labels=tmp_path / "u.csv")
 
 

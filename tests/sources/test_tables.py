@@ -142,7 +142,7 @@ def test_no_room_for_the_copy_is_one_sentence(tmp_path, pixels, monkeypatch):
     write(tmp_path / "d.parquet", image=structs(pixels))
     split = open_source(str(tmp_path / "d.parquet")).splits["train"]
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    with pytest.raises(SourceError, match="nowhere: No such file or directory; set TMPDIR"):
+    with pytest.raises(SourceError, match="nowhere: it does not exist; set TMPDIR"):
         split.read(0)
 
 

@@ -85,7 +85,7 @@ def test_a_fingerprint_is_never_taken_for_a_length(trained, tmp_path, key_id):
 
 def test_files_that_are_no_checkpoints(setting, trained, tmp_path):
     path = tmp_path / "model.safetensors"
-    with pytest.raises(FileError, match="cannot be read: No such file"):
+    with pytest.raises(FileError, match="cannot be read: it does not exist"):
         load_checkpoint(path)
     save_checkpoint(path, trained[0], FACTS)
     content = bytearray(path.read_bytes())

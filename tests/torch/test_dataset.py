@@ -262,7 +262,7 @@ def exchange_shard(folder):
     [
         (remove_manifest, "has no manifest.json, so it is not a delivery"),
         (change_manifest, "manifest.json is damaged"),
-        (remove_shard, "train-00003-of-00007.parquet cannot be read: No such file"),
+        (remove_shard, "train-00003-of-00007.parquet cannot be read: it does not exist"),
         (cut_shard, "train-00003-of-00007.parquet is not a readable shard"),
         (exchange_shard, "has 99 rows in split 'train' and its manifest says 100"),
         (shutil.rmtree, "does not exist: give the folder of a delivery"),

@@ -116,7 +116,7 @@ def test_weights_from_wrong_files(tmp_path, capsys):
         ("text.pt", "holds no weights, or it is damaged"),
         ("text.safetensors", "holds no weights, or it is damaged"),
         ("model.onnx", "is not a file of weights: give .safetensors, .pt, .pth"),
-        ("missing.pt", "missing.pt cannot be read: No such file"),
+        ("missing.pt", "missing.pt cannot be read: it does not exist"),
         ("folder.pt", "folder.pt cannot be read: Is a directory"),
     ):
         with pytest.raises(FileError, match=message):

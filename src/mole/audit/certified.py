@@ -118,8 +118,9 @@ def _other_deliveries(delivery: Delivery, key: MorphKey | None) -> str:
         return NO_SPENDING.format(error.message)
     if found is None:
         return NO_SPENDING.format("nothing of this delivery was counted on this machine")
+    times = [counted(found.deliveries, "delivery", "deliveries")]
+    times += [counted(found.requests, "request")] if found.requests else []
     return (
-        "Several deliveries of one image add up as well: in "
-        f"{counted(found.deliveries, 'delivery', 'deliveries')} under this key so far, no image of this "
-        f"one has given away more than {counted_bits(found.bits)}."
+        f"Several deliveries of one image add up as well: in {joined(times)} under this key so far, no "
+        f"image of this one has given away more than {counted_bits(found.bits)}."
     )

@@ -149,7 +149,7 @@ def deliver(
     }
     protect = protection_asked_for(front, bits, sigma, epsilon, clip, budget)
     warn_of_key_among([data], key, quiet=quiet)
-    with morphing(out, quiet=quiet) as (progress, making):
+    with morphing(out, replacing=force, quiet=quiet) as (progress, making):
         first = signed_layer(layer, layer_signer)
         if not allow_copying_layer and protect is None:
             refuse_copying(first, str(layer))

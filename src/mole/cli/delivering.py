@@ -93,10 +93,10 @@ def about_names(source: Source, leaving: Leaving, class_names: bool | None) -> s
 
 
 @contextmanager
-def morphing(out: str, *, quiet: bool) -> Iterator[tuple[Progress, Progress]]:
+def morphing(out: str, *, replacing: bool, quiet: bool) -> Iterator[tuple[Progress, Progress]]:
     """While it works: bars for data and core, warnings as they come, and a true word at Ctrl-C."""
     with (
-        when_interrupted(lambda: what_is_left(out)),
+        when_interrupted(lambda: what_is_left(out, replacing=replacing)),
         warnings_said(quiet=quiet),
         progress_bar("Morphing", quiet=quiet) as progress,
         progress_bar("Making the core", quiet=quiet) as making,
@@ -107,7 +107,7 @@ def morphing(out: str, *, quiet: bool) -> Iterator[tuple[Progress, Progress]]:
 def tell(made: Delivered, out: str, *, as_json: bool, quiet: bool) -> None:
     """What was left out, what was made, and what that means; or that nothing had to be done."""
     if made.was_complete:
-        note(f"{out} was complete already; nothing was done", quiet=quiet)
+        note(f"{out} was complete already; nothing was done (mole verify checks its files)", quiet=quiet)
     for bad in made.skipped:
         note(f"skipped: {in_options(bad)}", quiet=quiet)
     manifest = made.delivery.manifest

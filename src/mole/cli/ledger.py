@@ -52,7 +52,7 @@ def ledger(
             raise CallError(f"--set-budget takes a positive number of bits, such as 4, not {set_budget:g}")
         Spending.beside(found).set_budget(set_budget)
     entries, deliveries = found.entries(), found.deliveries()
-    requests = RequestLog.beside(found).entries()
+    requests = RequestLog.kept(found).entries()
     layers = list(dict.fromkeys(entry.layer_fingerprint for entry in entries))
     if replaced := found.replaced_key():
         warn(f"the ledger beside {key} saw another key last, with the fingerprint {replaced}", quiet=quiet)

@@ -82,7 +82,7 @@ def morph(
     """
     protect = protection_asked_for(front, bits, sigma, epsilon, clip, budget)
     warn_of_key_among([data], key, quiet=quiet)
-    with morphing(out, quiet=quiet) as (progress, making):
+    with morphing(out, replacing=force, quiet=quiet) as (progress, making):
         source = open_source(data, labels=False, window=parse_window(window), bits=parse_depth(depth))
         made = library.deliver(
             source, signed_layer(layer, layer_signer),

@@ -1,32 +1,25 @@
 """Counts what a protected delivery takes from the budget of each image, before anything leaves."""
 
-import hashlib
 import os
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
 from secrets import token_hex
-from typing import Any
-
-import numpy.typing as npt
 
 from mole.errors import DeliveryError
+from mole.provider.counted_source import CountedSource
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
 from mole.provider.plan import Plan
 from mole.provider.protect import Protect
 from mole.provider.replacing import lies_at
 from mole.provider.spending import Spending
-from mole.sources.source import BadSampleError, Source, Split
+from mole.sources.source import Source
 from mole.storage.locations import absolute
 from mole.storage.stores import Store
 from mole.url_secrets import without_secrets
 
 Address = str | os.PathLike[str]
-SAMPLES_AT_ONCE = 1024
 
 
 class Counting:
@@ -51,12 +44,20 @@ class Counting:
         self._spending.rename(f"{plan.delivery_id} {place}", draft)  # as it was before version 0.9
         name = self._spending.draft(draft)
         if name is None or not lies_at(out, self._named(plan, name), key):  # or it was replaced since
-            name = token_hex(16)
-            self._spending.begin(draft, name)
+            name = self._spending.begin(draft, token_hex(16), instead_of=name)
         self.plan = self._named(plan, name)
 
     def _named(self, plan: Plan, name: str) -> Plan:
         return replace(plan, source=self._source, key=self._key, draft_name=name)
+
+    @property
+    def source(self) -> Source:
+        """The data, of which nothing can be read but what was counted.
+
+        Raises:
+            SourceError: if samples cannot be read, unless they are left out.
+        """
+        return self._counted.source
 
     def check_budget(self) -> float:
         """The most bits that any of its images will have given away, in all deliveries under the key.
@@ -84,36 +85,18 @@ class Counting:
         terms = self.plan.protection
         assert terms is not None  # noqa: S101  (only protected deliveries are counted)
         images: dict[str, float] = {}
-        for name, split in self._source.splits.items():
+        for name, digests in self._counted.digests.items():
             bits = terms.certificates[name].bits * self.plan.views_of(name)
-            for digest in image_digests(split, self._key):
+            for digest in filter(None, digests):
                 images[digest] = images.get(digest, 0.0) + bits
         return images
+
+    @cached_property
+    def _counted(self) -> CountedSource:
+        return CountedSource.of(self._source, self._key, skip_bad=self.plan.skip_bad)
 
     def forget_if_nothing_was_made(self, store: Store) -> None:
         """Take it back, where not a row has left."""
         with suppress(DeliveryError, OSError):
             if not store.names():
                 self._spending.forget(self.plan.delivery_id)
-
-
-def image_digests(split: Split, key: MorphKey) -> Iterator[str]:
-    """What names each sample of a split that can be read; only the holder of the key can compute it."""
-
-    def digest(index: int) -> str | None:
-        try:
-            values = split.read(index).values
-        except BadSampleError:
-            return None  # it does not leave, and whoever asked for it is told
-        return image_digest(values, key)
-
-    numbers = iter(range(len(split)))
-    with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="digest") as pool:
-        while some := list(islice(numbers, SAMPLES_AT_ONCE)):
-            yield from filter(None, pool.map(digest, some))
-
-
-def image_digest(values: npt.NDArray[Any], key: MorphKey) -> str:
-    """What names a sample, from its numbers as they are stored."""
-    content = hashlib.sha256(values.tobytes()).hexdigest()
-    return key.mac("protected-image", f"{values.dtype} {values.shape} {content}")

@@ -221,11 +221,11 @@ def deliver(
         source_address=None if engine == "local" or isinstance(source, Source) else absolute(source),
     )  # fmt: skip
     counting = None if protect is None else Counting(protect, plan, opened, key, out)
-    plan = plan if counting is None else counting.plan
+    plan, counted = (plan, opened) if counting is None else (counting.plan, counting.source)
     warn_of_what_leaves(plan, opened, looked)
     spent = None if counting is None else counting.check_budget()
     made = _made(
-        plan, opened, key, out, counting, replace=replace, signing=signing, product=product,
+        plan, counted, key, out, counting, replace=replace, signing=signing, product=product,
         write_shards=write_shards, progress=progress,
     )  # fmt: skip
     failures = ledger.record(
@@ -258,7 +258,7 @@ def _made(
     """
     with alone_at(out, plan, key, replace=replace) as (place, replaced):
         store = place
-        is_finished = claim(store, plan)
+        is_finished = claim(store, plan, thoroughly=replace)
         try:
             if counting is not None:
                 counting.spend()

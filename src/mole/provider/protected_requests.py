@@ -14,12 +14,12 @@ import numpy.typing as npt
 from mole.errors import ParameterError
 from mole.protection.front_file import Front
 from mole.protection.terms import Protection
-from mole.provider.counting import image_digest
+from mole.provider.counted_source import image_digest
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
 from mole.provider.protect import Protect, check_core
 from mole.provider.protector import Protector
-from mole.provider.spending import Spending
+from mole.provider.spending import REQUEST, Spending
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Array
 
@@ -74,8 +74,7 @@ class ProtectedRequests:
         for one in originals:
             digest = image_digest(one, self._key)
             given[digest] = given.get(digest, 0.0) + self.bits
-        name = secrets.token_hex(16)
-        self._spending.spend(name, given, self._budget)
+        self._spending.spend(REQUEST + secrets.token_hex(16), given, self._budget)
         if not self._is_kept:  # once: it may be set anew while requests are made
             self._spending.keep_budget(self._budget)
             self._is_kept = True

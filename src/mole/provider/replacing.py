@@ -67,7 +67,7 @@ def lies_at(out: str | os.PathLike[str] | Store, plan: Plan, key: MorphKey) -> b
     """Whether this very delivery lies there, finished or not, or grows beside what lies there."""
     there = open_store(os.fspath(out)) if isinstance(out, str | os.PathLike) else out
     grown = [LocalStore(beside(there.folder))] if isinstance(there, LocalStore) else []
-    return any(not _holds_another(place, plan, key) and place.names() for place in (there, *grown))
+    return any(place.names() and not _holds_another(place, plan, key) for place in (there, *grown))
 
 
 def put_in_place(folder: Path, plan: Plan, key: MorphKey) -> Store:

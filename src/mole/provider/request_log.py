@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mole.provider.ledger import Ledger
-from mole.provider.spending import opened
+from mole.provider.tables import looked_into, opened
 
 SUFFIX = ".requests"
 TABLES = """
@@ -62,6 +62,11 @@ class RequestLog:
         """
         return cls(ledger.beside(SUFFIX, "requests are written down"))
 
+    @classmethod
+    def kept(cls, ledger: Ledger) -> "RequestLog":
+        """That of the key of a ledger, as far as it is there, to look at; nothing is made for it."""
+        return cls(tuple(path.with_suffix(SUFFIX) for path in ledger.paths()))
+
     def begin(self, requests: Sequence[LoggedRequest]) -> None:
         """Write down requests that are about to leave."""
         for path in self.paths:
@@ -83,7 +88,7 @@ class RequestLog:
         for path in self.paths:
             if not path.exists():
                 continue
-            with opened(path, TABLES) as found:
+            with looked_into(path, TABLES) as found:
                 for row in found.execute("SELECT * FROM requests"):
                     entry = _entry(*row)
                     if entry.id not in ours or entry.answered:

@@ -7,35 +7,36 @@ beside the key and in the user's folder; what either of the two tells counts. It
 row leaves: work that was begun counts as done.
 """
 
-import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from mole.errors import DeliveryError
-from mole.provider.ledger import STATE, Ledger
+from mole.provider.ledger import Ledger
+from mole.provider.tables import looked_into, opened
 from mole.quantities import counted
-from mole.storage.atomic import reason_of
 
 SUFFIX = ".spent"
-PATIENCE = 60.0  # seconds, while another delivery of millions of images is counted
+REQUEST = "request-"  # begins the name under which a request is counted
 MARGIN = 1e-9  # of the budget: what adding up rounds
 TABLES = """
 CREATE TABLE IF NOT EXISTS spent
     (delivery TEXT, image TEXT, bits REAL, PRIMARY KEY (delivery, image)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS spent_by_image ON spent (image);
 CREATE TABLE IF NOT EXISTS drafts (draft TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS budget (key TEXT PRIMARY KEY, bits REAL) WITHOUT ROWID;
 """
 
 
 class GivenAway(NamedTuple):
-    """The most bits that an image has given away, and in how many deliveries under the key at most."""
+    """The most bits that an image has given away, and in how many deliveries and requests at most."""
 
     bits: float
     deliveries: int
+    requests: int
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,12 @@ class Spending:
     Attributes:
         paths: its files: SQLite's, for the owner alone.
         key: the key's fingerprint; another key may have had the same file beside it.
+        to_look: whether they are only looked at, as where nothing can be written.
     """
 
     paths: tuple[Path, ...]
     key: str = ""
+    to_look: bool = False
 
     @classmethod
     def beside(cls, ledger: Ledger) -> "Spending":
@@ -63,16 +66,12 @@ class Spending:
     def kept(cls, ledger: Ledger) -> "Spending":
         """That of the key of a ledger, as far as it is there, to look at; nothing is made for it."""
         paths = [path.with_suffix(SUFFIX) for path in ledger.paths()]
-        return cls(tuple(path for path in paths if path.exists()), ledger.fingerprint)
+        return cls(tuple(path for path in paths if path.exists()), ledger.fingerprint, to_look=True)
 
     def draft(self, draft: str) -> str | None:
         """The name that a delivery was begun under, if it was."""
         with self._files() as files:
-            for found in files:
-                row = found.execute("SELECT name FROM drafts WHERE draft = ?", (draft,)).fetchone()
-                if row is not None:
-                    return str(row[0])
-        return None
+            return _name_of(files, draft)
 
     def rename(self, before: str, draft: str) -> None:
         """Know a delivery by another text from now on, if it is known by this one."""
@@ -81,11 +80,18 @@ class Spending:
                 found.execute("UPDATE OR IGNORE drafts SET draft = ? WHERE draft = ?", (draft, before))
                 found.execute("DELETE FROM drafts WHERE draft = ?", (before,))
 
-    def begin(self, draft: str, name: str) -> None:
-        """Keep the name of a delivery, so that it can be gone on with."""
-        with self._files() as files:
+    def begin(self, draft: str, name: str, *, instead_of: str | None = None) -> str:
+        """Keep the name of a delivery, so that it can be resumed; the one that is kept from now on.
+
+        Whoever was quicker to put another one in the place of the same one has named it.
+        """
+        with self._files(alone=True) as files:
+            kept = _name_of(files, draft)
+            if kept not in (None, instead_of):
+                return kept
             for found in files:
                 found.execute("INSERT OR REPLACE INTO drafts VALUES (?, ?)", (draft, name))
+        return name
 
     def totals(self) -> dict[str, float]:
         """Bits that each image has given away, by its digest."""
@@ -145,9 +151,11 @@ class Spending:
             images = _images_of(files, delivery)
             if not images:
                 return None
-            totals = _totals(files)
-            names = {name for found in files for (name,) in found.execute("SELECT delivery FROM spent")}
-        return GivenAway(max(totals[image] for image in images), len(names))
+            totals = _totals(files, images)
+            asked = "SELECT DISTINCT delivery FROM spent"
+            names = {name for found in files for (name,) in found.execute(asked)}
+        requests = sum(name.startswith(REQUEST) for name in names)
+        return GivenAway(max(totals.values()), len(names) - requests, requests)
 
     def forget(self, delivery: str) -> None:
         """Take back a delivery of which nothing was made."""
@@ -178,21 +186,40 @@ class Spending:
     def _files(self, *, alone: bool = False) -> Iterator[list[sqlite3.Connection]]:
         """All its files, the user's first, so that two who want them alone never wait for each other."""
         with ExitStack() as stack:
-            files = [stack.enter_context(opened(path)) for path in self.paths]
+            way = looked_into if self.to_look else opened
+            files = [stack.enter_context(way(path, TABLES)) for path in self.paths]
             for found in files if alone else ():
                 found.execute("BEGIN IMMEDIATE")
             yield files
 
 
-def _totals(files: Iterable[sqlite3.Connection]) -> dict[str, float]:
+def _name_of(files: Iterable[sqlite3.Connection], draft: str) -> str | None:
+    for found in files:
+        row = found.execute("SELECT name FROM drafts WHERE draft = ?", (draft,)).fetchone()
+        if row is not None:
+            return str(row[0])
+    return None
+
+
+def _totals(files: Iterable[sqlite3.Connection], images: Collection[str] | None = None) -> dict[str, float]:
+    """Bits of some images, or of all."""
     rows: dict[tuple[str, str], float] = {}
     for found in files:
-        for delivery, image, bits in found.execute("SELECT delivery, image, bits FROM spent"):
+        for delivery, image, bits in _spent(found, images):
             rows[delivery, image] = max(bits, rows.get((delivery, image), 0.0))
     totals: dict[str, float] = {}
     for (_, image), bits in rows.items():
         totals[image] = totals.get(image, 0.0) + bits
     return totals
+
+
+def _spent(found: sqlite3.Connection, images: Collection[str] | None) -> Iterator[tuple[str, str, float]]:
+    if images is None:
+        yield from found.execute("SELECT delivery, image, bits FROM spent")
+        return
+    asked = "SELECT delivery, image, bits FROM spent WHERE image = ?"
+    for image in images:
+        yield from found.execute(asked, (image,))
 
 
 def _images_of(files: Iterable[sqlite3.Connection], delivery: str) -> set[str]:
@@ -206,7 +233,7 @@ def _images_of(files: Iterable[sqlite3.Connection], delivery: str) -> set[str]:
 def _most_after(
     files: Sequence[sqlite3.Connection], delivery: str, images: Mapping[str, float], limit: float | None
 ) -> float:
-    before, known = _totals(files), _images_of(files, delivery)
+    before, known = _totals(files, images), _images_of(files, delivery)
     after = [before.get(image, 0.0) + (0 if image in known else bits) for image, bits in images.items()]
     most = max(after, default=0.0)
     if limit is not None and most > limit * (1 + MARGIN):
@@ -217,24 +244,3 @@ def _most_after(
             "or set a higher budget with 'mole ledger'"
         )
     return most
-
-
-@contextmanager
-def opened(path: Path, tables: str = TABLES) -> Iterator[sqlite3.Connection]:
-    """A file of tables for the owner alone, made if missing; work on it is done wholly or not at all."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        with closing(sqlite3.connect(path, timeout=PATIENCE)) as connection, connection:
-            connection.executescript(tables)
-            yield connection
-    except OSError as error:
-        raise DeliveryError(
-            f"{path} cannot be written: {reason_of(error)}: make it writable, or set {STATE} to another "
-            "folder"
-        ) from None
-    except sqlite3.Error as error:
-        raise DeliveryError(
-            f"{path} cannot be used ({error}): restore it from a copy; without it nobody can tell what "
-            "images have given away"
-        ) from None

@@ -9,7 +9,7 @@ shows only when they are decoded.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -121,14 +121,22 @@ class Inspection:
         if error is None or (skip_bad and self.bad < self.samples):
             return
         first = self.problems[0].first
-        is_all_alike = self.bad == self.samples > 1 and len(self.problems) == 1
-        if not skip_bad and not is_all_alike:
+        is_all = self.bad == self.samples > 1 and len(self.problems) == 1
+        if not skip_bad and not (is_all and not first.advice):  # leaving them out would be the advice
             raise error
         raise SourceError(
             f"not one of {counted(self.samples, 'sample')} can be used, so nothing is left: "
             f"{first.message}",
             advice=first.advice,
         )
+
+
+def gathered(errors: Iterable[BadSampleError], samples: int) -> Inspection:
+    """What was found by whoever read all samples: errors of the same kind together."""
+    problems: dict[tuple[str, ...], Problem] = {}
+    for error in errors:
+        _count(problems, error)
+    return Inspection(samples, tuple(problems.values()))
 
 
 def inspect(source: Source, preparation: Preparation, *, progress: Progress = no_progress) -> Inspection:

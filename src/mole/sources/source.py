@@ -149,27 +149,43 @@ def without_labels(source: Source) -> Source:
 
 
 @dataclass(frozen=True)
-class _Unlabelled:
-    """A split whose classes nobody learns."""
+class SplitAlike:
+    """A split that is like another one, but for what is said otherwise."""
 
     split: Split
-    labels: None = None
+
+    @property
+    def labels(self) -> Labels | None:
+        """Those of the other one."""
+        return self.split.labels
 
     @property
     def extra(self) -> Mapping[str, Sequence[Any]]:
+        """Likewise."""
         return self.split.extra
 
     def __len__(self) -> int:
         return len(self.split)
 
     def read(self, index: int) -> Sample:
+        """Likewise."""
         return self.split.read(index)
 
     def outline(self, index: int) -> Outline | None:
+        """Likewise."""
         return self.split.outline(index)
 
     def name_of(self, index: int) -> str:
+        """Likewise."""
         return self.split.name_of(index)
+
+
+class _Unlabelled(SplitAlike):
+    """A split whose classes nobody learns."""
+
+    @property
+    def labels(self) -> None:
+        """None."""
 
 
 @dataclass(frozen=True)
