@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mole.provider.ledger import Ledger
-from mole.provider.tables import looked_into, opened
+from mole.provider.private_tables import looked_into, opened
 
 SUFFIX = ".requests"
 TABLES = """

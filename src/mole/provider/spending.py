@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from mole.errors import DeliveryError
 from mole.provider.ledger import Ledger
-from mole.provider.tables import looked_into, opened
+from mole.provider.private_tables import looked_into, opened
 from mole.quantities import counted
 
 SUFFIX = ".spent"
