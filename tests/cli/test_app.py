@@ -147,7 +147,10 @@ def test_info_of_what_lies_behind_a_url(files):
     local = right("info", f"file://{files}/first-layer.safetensors", cwd=files)
     assert local == right("info", "first-layer.safetensors", cwd=files)
     done = call("info", "memory://nowhere", cwd=files)
-    sentence = "has no manifest.json, so it is not a delivery: give the folder or URL of one"
+    sentence = (
+        "has no manifest.json, so it is not a delivery: give the folder or URL of one, or make one of your "
+        "images with mole deliver or mole morph"
+    )
     assert done.stderr == f"mole: memory://nowhere {sentence}\n"
 
 

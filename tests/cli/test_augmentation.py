@@ -15,7 +15,7 @@ from mole.exchange.checkpoint_files import read_facts
 IDENTITY = pyrage.x25519.Identity.generate()
 OPENED = ["--layer", "layer.safetensors", "--key", "my.key", "--identity", "identity.txt"]
 KEY = ["--key", "my.key", "--identity", "identity.txt"]
-KEPT = "what the augmented layer gives is computed once, and kept in memory: 24.6 kB"
+KEPT = "the augmented layer's output is computed once, and kept in memory: 24.6 kB"
 NETWORK = """
 import torch
 

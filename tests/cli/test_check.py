@@ -116,7 +116,10 @@ def test_a_place_that_is_taken_is_refused_before_the_key(place):
         "replace it: give --force\n"
     )
     again = call("deliver", "data.npz", *LAYER, *KEY, "--out", "taken", cwd=place)
-    assert again.stderr == "mole: note: taken was complete already; nothing was done\n"
+    assert (
+        again.stderr
+        == "mole: note: taken was complete already; nothing was done (mole verify checks its files)\n"
+    )
     forced = call(
         "deliver", "data.npz", *LAYER, *KEY, "--dtype", "int8", "--out", "taken", "--force", cwd=place
     )

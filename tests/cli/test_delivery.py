@@ -86,7 +86,7 @@ def test_few_images_and_public_ones_make_a_whitened_key(place, tmp_path):
         )  # fmt: skip
         assert done.returncode == 0
         assert learnt in json.loads(done.stdout)["whitening"]
-        assert ("images are few for a core of side 192, and 384 would do" in done.stderr) == few
+        assert ("images are too few for a core of side 192; 384 would be enough" in done.stderr) == few
         assert "block" not in done.stderr
         shown = right("info", tmp_path / out, "--identity", "identity.txt", cwd=place)
         assert shown["whitening"] == json.loads(done.stdout)["whitening"]

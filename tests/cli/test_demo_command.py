@@ -34,7 +34,7 @@ def test_a_demo_is_replaced_only_when_asked_for(told, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "plain images              2.0 MB" in done.stdout
     again = call("demo", "--out", "d", "--seeds", 2, cwd=tmp_path)
-    says = "mole: d exists already: choose another name, or replace it with --force\n"
+    says = "mole: d exists already: choose another name, or give --force to replace it\n"
     assert (again.returncode, again.stderr, (tmp_path / "d" / "audit").read_text()) == (1, says, "1")
     assert call("demo", "--out", "d", "--seeds", 2, "--force", cwd=tmp_path).returncode == 0
     assert (tmp_path / "d" / "audit").read_text() == "2"

@@ -132,7 +132,9 @@ def test_an_output_is_replaced_with_force_only(place, tmp_path, command):
     arguments = [command, *WRITERS[command], "--out", out]
     done = call(*arguments, cwd=place)
     assert done.returncode == 1
-    assert done.stderr == f"mole: {out} exists already: choose another name, or replace it with --force\n"
+    assert (
+        done.stderr == f"mole: {out} exists already: choose another name, or give --force to replace it\n"
+    )
     assert out.read_text() == "precious"
     done = call(*arguments, "--force", "--json", cwd=place)
     assert done.returncode == 0, done.stderr

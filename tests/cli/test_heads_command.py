@@ -115,7 +115,7 @@ def test_a_head_that_points_elsewhere_is_adapted_and_a_good_one_is_not(place, tm
     told = right(*answers, "--split", "test", "--out", tmp_path / "answers.parquet", cwd=place)
     assert told["accuracy"] > 0.9
     said = call(*given, "turned.onnx", "--adapt", "--out", tmp_path / "again.onnx", cwd=place).stderr
-    assert "again.onnx has learnt from clean images: keep it at home" in said
+    assert "again.onnx has learned from clean images: keep it at home" in said
     (place / "turned.onnx").unlink()
     kept = call(*given, "head.onnx", "--adapt", "--out", tmp_path / "kept.onnx", cwd=place).stderr
     assert "weights stay as they were" in kept

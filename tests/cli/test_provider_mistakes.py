@@ -80,7 +80,7 @@ MISTAKES = {
             ),
             ([*LAYER], "needs a passphrase: give --passphrase-file"),
             ([*LAYER, "--passphrase-file", "empty.txt"], "empty.txt has no passphrase"),
-            ([*LAYER, "--recipient", "me"], "a recipient is not one of age's"),
+            ([*LAYER, "--recipient", "me"], "a recipient is not one that age knows"),
         ],
         OUTPUT: [([*LAYER, *FOR_ME], None)],
     },
@@ -109,7 +109,7 @@ MISTAKES = {
             (["my.key.ledger"], "my.key.ledger is the ledger itself: give the key's file, my.key"),
         ],
         PASSPHRASE: [(["locked.key", "--passphrase-file", "wrong.txt"], "the passphrase is wrong")],
-        EMPTY: [(["empty"], "empty cannot be read: Is a directory")],
+        EMPTY: [(["empty"], "empty cannot be read: it is a folder")],
     },
     "audit": {
         MISSING: [

@@ -126,7 +126,10 @@ def test_a_stranger_gets_one_sentence_and_leaves_nothing(place, command):
     done = call(*command, cwd=place)
     assert (done.returncode, done.stderr) == (1, "mole: d is sealed: give --identity\n")
     done = call(*command, "--identity", "stranger.txt", cwd=place)
-    says = "mole: d/manifest.json.age is sealed for another: use the identity that it was made for\n"
+    says = (
+        "mole: d/manifest.json.age is sealed for somebody else: use the identity that matches its "
+        "recipient\n"
+    )
     assert (done.returncode, done.stderr, done.stdout) == (1, says, "")
     assert files_in(place) == before
 
@@ -186,9 +189,12 @@ def test_a_layer_that_is_exported_anew_keeps_no_old_signature(place, tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--recipient", "age1nobody"], "a recipient is not one of age's"),
-        (["--recipient", "provider.pub"], "a recipient is a text, and provider.pub is a file: give what"),
-        (["--identity", "provider.pub"], "provider.pub: an identity is the secret half of a key, and what"),
+        (["--recipient", "age1nobody"], "a recipient is not one that age knows"),
+        (
+            ["--recipient", "provider.pub"],
+            "a recipient is a text, and provider.pub is a file: give its contents",
+        ),
+        (["--identity", "provider.pub"], "provider.pub: this is the public half of a key, and an identity"),
         (["--sign", "nowhere"], "nowhere cannot be read"),
         (["--sign", "provider.pub"], "provider.pub is not an OpenSSH private key"),
         (["--layer-signer", "provider.pub"], "layer.safetensors is not signed"),

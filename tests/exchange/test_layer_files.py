@@ -87,7 +87,7 @@ def test_places_that_cannot_be_used_are_named(layer, tmp_path):
         mole.load(tmp_path / "provider.key")
     with pytest.raises(LayerFileError, match="cannot be read: it does not exist"):
         mole.load(tmp_path / "missing.safetensors")
-    with pytest.raises(LayerFileError, match="cannot be read: Is a directory"):
+    with pytest.raises(LayerFileError, match="cannot be read: it is a folder"):
         mole.load(tmp_path)
 
 
@@ -103,7 +103,7 @@ def test_the_wrong_kind_of_layer_is_named(layer, augmented, tmp_path):
 def test_foreign_and_newer_files_are_named(layer, tmp_path):
     path = tmp_path / "x.safetensors"
     save_file({"weight": layer.weight}, path)
-    with pytest.raises(LayerFileError, match="not a Morphed Learning layer: export"):
+    with pytest.raises(LayerFileError, match="not a Morphed Learning layer: give the file"):
         mole.load(path)
     save_checked(path, {"weight": layer.weight}, {"format": "mole-first-layer", "version": "2"})
     with pytest.raises(LayerFileError, match=r"format version '2' .* upgrade"):

@@ -151,7 +151,7 @@ def test_a_shard_with_one_bright_image_has_a_witness(tmp_path, rng):
         assert data_of(store) == (
             "data",
             True,
-            "1 of 1 shards were tested on a row each, and the layer fits them",
+            "1 of 1 shards were tested, on one row each, and the layer fits them",
         )
 
 
@@ -188,7 +188,7 @@ def test_without_witnesses_nothing_is_called_right(source, tmp_path):
     deliver(source, make_layer(), make_key(), store, rows_per_shard=16)
     probes, witnesses = load_probes(store, Manifest.read(store))
     nothing = "nothing shows whether the layer fits"
-    some = f"8 of 9 shards were tested on a row each, and the layer fits them; {nothing} "
+    some = f"8 of 9 shards were tested, on one row each, and the layer fits them; {nothing} "
     for kept, told in (
         (0, f"no shard could be tested; {nothing} {FIRST} and 8 more"),
         (8, some + SHARD.replace("3-", "6-")),
@@ -198,7 +198,7 @@ def test_without_witnesses_nothing_is_called_right(source, tmp_path):
         assert data_of(store) == ("data", None, told)
     done = call("verify", "d", cwd=tmp_path)
     assert done.returncode == 0
-    assert "data             not checked: 8 of 9 shards were tested on a row each" in done.stdout
+    assert "data             not checked: 8 of 9 shards were tested, on one row each" in done.stdout
     assert right("verify", "d", cwd=tmp_path)["data"]["holds"] is None
 
 

@@ -23,7 +23,9 @@ def away(attempts: int):
 
 def test_long_attempts_are_told_once(monkeypatch):
     monkeypatch.setattr(channels, "QUIET_FOR", 0.0)
-    with pytest.warns(MoleWarning, match="nobody answers at .*; it is tried for up to 60 s in all") as told:
+    with pytest.warns(
+        MoleWarning, match="nobody answers at .*; trying again for up to 60 s in all"
+    ) as told:
         assert persistently(away(3), patience=60) == "done"
     assert len(told) == 1
 

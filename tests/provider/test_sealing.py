@@ -50,7 +50,7 @@ def test_every_file_is_sealed_and_none_shows_anything(made):
 def test_a_stranger_gets_one_sentence(made):
     with pytest.raises(DeliveryError, match=r"delivery is sealed: give identity=\.\.\.$"):
         Delivery.open(made)
-    with pytest.raises(DeliveryError, match=r"manifest\.json\.age is sealed for another"):
+    with pytest.raises(DeliveryError, match=r"manifest\.json\.age is sealed for somebody else"):
         Delivery.open(made, identity=str(STRANGER))
 
 

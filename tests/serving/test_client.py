@@ -205,7 +205,7 @@ def test_urls_that_are_none(key, url):
         mole.Client(url, key)
 
 
-@pytest.mark.filterwarnings("ignore:.*it is tried for up to")  # where the second server starts slowly
+@pytest.mark.filterwarnings("ignore:.*trying again for up to")  # where the second server starts slowly
 def test_no_answer_is_lost_or_doubled_when_the_server_is_killed(vgg_file):
     """Killed in the middle of a question and started again at the same place."""
     ports = dict(zip(("port", "grpc_port"), free_ports(2), strict=True))

@@ -120,7 +120,7 @@ def test_a_whole_delivery_from_s3_to_s3(s3, tmp_path):
     deliver(open_source("s3://bucket/private.npz"), make_layer(), key, store, **options)
     checks = {check.what: check for check in verify(store)}
     assert all(check.holds for check in checks.values())
-    assert "9 of 9 shards were tested on a row each" in checks["data"].detail
+    assert "9 of 9 shards were tested, on one row each" in checks["data"].detail
     deliver(
         open_source(str(tmp_path / "data.npz")), make_layer(), key, LocalStore(tmp_path / "out"), **options
     )

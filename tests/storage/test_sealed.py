@@ -60,7 +60,7 @@ def test_a_stranger_reads_nothing(store, identity):
     store.write("one", CONTENT)
     other = SealedStore(store.inner, identities=[] if identity is None else [str(identity)])
     with pytest.raises(
-        DeliveryError, match=r"d/one\.age is sealed for another: use the identity"
+        DeliveryError, match=r"d/one\.age is sealed for somebody else: use the identity"
     ) as caught:
         other.read("one")
     assert "AGE-SECRET" not in str(caught.value)
@@ -90,7 +90,7 @@ def test_ssh_keys_open_it_too(store, tmp_path, kind):
     reader = SealedStore(store.inner, identities=identity_texts(key))
     assert reader.read("one") == CONTENT
     other = SealedStore(store.inner, identities=identity_texts(ssh_key(tmp_path / "other")))
-    with pytest.raises(DeliveryError, match="is sealed for another"):
+    with pytest.raises(DeliveryError, match="is sealed for somebody else"):
         other.read("one")
     damage(store.inner.folder / "one.age")
     with pytest.raises(DeliveryError, match="is damaged"):
@@ -158,9 +158,11 @@ def test_the_wrong_half_of_a_key_is_called_that_and_never_shown(tmp_path):
             recipient_texts([RECIPIENT, text])
         assert text.strip().splitlines()[-1][-20:] not in str(caught.value)
     for file in (age_public, public):
-        with pytest.raises(ParameterError, match=f"^{file}: an identity is the secret half of a key"):
+        with pytest.raises(ParameterError, match=f"^{file}: this is the public half of a key"):
             identity_texts([age_secret, file])
-        with pytest.raises(ParameterError, match=r"a recipient is a text, and \S+ is a file: give what"):
+        with pytest.raises(
+            ParameterError, match=r"a recipient is a text, and \S+ is a file: give its contents"
+        ):
             recipient_texts([file])
         with pytest.raises(ParameterError, match=r"an identity cannot be read: .*, not its path$"):
             parse_identities(str(file))

@@ -117,7 +117,7 @@ def test_weights_from_wrong_files(tmp_path, capsys):
         ("text.safetensors", "holds no weights, or it is damaged"),
         ("model.onnx", "is not a file of weights: give .safetensors, .pt, .pth"),
         ("missing.pt", "missing.pt cannot be read: it does not exist"),
-        ("folder.pt", "folder.pt cannot be read: Is a directory"),
+        ("folder.pt", "folder.pt cannot be read: it is a folder"),
     ):
         with pytest.raises(FileError, match=message):
             load_weights(model, tmp_path / name)

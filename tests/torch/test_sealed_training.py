@@ -69,7 +69,10 @@ def test_no_pickle_holds_the_identity(setting, sealed, tmp_path):
 
 
 def test_a_stranger_trains_on_nothing(sealed, tmp_path):
-    for identity, says in ((None, r"is sealed: give identity="), (str(STRANGER), "is sealed for another")):
+    for identity, says in (
+        (None, r"is sealed: give identity="),
+        (str(STRANGER), "is sealed for somebody else"),
+    ):
         with pytest.raises(DeliveryError, match=says):
             train_on(sealed, out=tmp_path / "model.safetensors", identity=identity)
         with pytest.raises(DeliveryError, match=says):

@@ -121,6 +121,6 @@ def _other_deliveries(delivery: Delivery, key: MorphKey | None) -> str:
     times = [counted(found.deliveries, "delivery", "deliveries")]
     times += [counted(found.requests, "request")] if found.requests else []
     return (
-        f"Several deliveries of one image add up as well: in {joined(times)} under this key so far, no "
-        f"image of this one has given away more than {counted_bits(found.bits)}."
+        f"Several deliveries of one image add up as well: in {joined(times)} under this key so far, what "
+        f"counts for any one image of this one comes to {counted_bits(found.bits)} at most."
     )

@@ -82,7 +82,11 @@ def calibrate(
         facts["threshold"] = round(found.home.threshold, 4)
     show(facts, as_json=as_json)
     if found.is_adapted:
-        note(f"{out} has learnt from clean images: keep it at home", quiet=quiet)
+        note(
+            f"{out} has learned from clean images: keep it at home. The scores above are of images that "
+            "were held out; on all that it learned from, the head looks better than it is",
+            quiet=quiet,
+        )
     elif adapt:
         note("weights stay as they were: held-out images do not show that a correction helps", quiet=quiet)
 

@@ -62,7 +62,7 @@ def _check_place(path: Path, *, force: bool) -> bool:
             f"{path} exists already, and is not just a demo: choose another name with --out"
         )
     if not force:
-        raise DeliveryError(f"{path} exists already: choose another name, or replace it with --force")
+        raise DeliveryError(f"{path} exists already: choose another name, or give --force to replace it")
     return True
 
 

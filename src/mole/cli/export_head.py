@@ -64,5 +64,6 @@ def export_head(
         as_json=as_json,
     )
     say(
-        "It was learnt from noisy rows: mole calibrate makes its probabilities right on yours.", quiet=quiet
+        "It was trained on noisy rows: run mole calibrate to correct its probabilities on your own images.",
+        quiet=quiet,
     )

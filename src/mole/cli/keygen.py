@@ -70,7 +70,7 @@ NOT_WHITENED = (
     "--public, hides them"
 )
 FEW = (
-    "{images:,} images are few for a core of side {side}, and {enough:,} would do: these are "
+    "{images:,} images are too few for a core of side {side}; {enough:,} would be enough. These are "
     "hidden as well as with more, but images that come later are not. More images help, yours with "
     "--data or similar public ones with --public"
 )

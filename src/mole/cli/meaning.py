@@ -41,8 +41,8 @@ def _protected(made: Delivered) -> Iterator[str]:
     yield from protection_in_words(manifest)
     if made.spent is not None:
         yield (
-            "In all deliveries under this key so far, no image of this one has given away more than "
-            f"{counted_bits(made.spent)}."
+            "In all deliveries under this key so far, what counts for any one image of this one comes to "
+            f"{counted_bits(made.spent)} at most."
         )
     yield "Several images of one person, and several deliveries of one image, add up."
     if made.has_labels:
@@ -78,7 +78,10 @@ def _receiver(made: Delivered) -> Iterator[str]:
         yield "What the receiver can also do, by trying: get your images back, with the layer that it has."
         return
     if made.has_labels:
-        yield f"What the receiver can do: {opened}train and serve a network, as well as on your images."
+        yield (
+            f"What the receiver can do: {opened}train and serve a network, as well as on the images in the "
+            "clear."
+        )
     else:
         yield f"What the receiver can do: {opened}train a network once it has labels from elsewhere."
     yield "What the receiver can also do, by trying: get your images back. The augmented layer allows that."

@@ -35,7 +35,7 @@ def check_output(path: Path, *, force: bool) -> None:
         if path.exists() and not path.is_file():
             raise FileError(f"{path} is not an ordinary file: choose another name")
         if not force and (path.exists() or path.is_symlink()):
-            raise FileError(f"{path} exists already: choose another name, or replace it with --force")
+            raise FileError(f"{path} exists already: choose another name, or give --force to replace it")
         check_folder(path)
     except (OSError, ValueError) as error:
         raise FileError(f"{path} cannot be written: {reason_of(error)}") from None

@@ -49,7 +49,8 @@ ServerCertificateOption = Annotated[
 ServerBitsOption = Annotated[
     str | None,
     typer.Option(
-        metavar="N", help="With --url and --front: bits that a request tells about an image at most."
+        metavar="N",
+        help="With --url and --front: bits that a request tells about an image at most, on average.",
     ),
 ]
 ServerBudgetOption = Annotated[

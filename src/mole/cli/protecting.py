@@ -18,16 +18,16 @@ BitsOption = Annotated[
     str | None,
     typer.Option(
         metavar="N",
-        help="With --front: bits that a row tells about its image at most, for all splits or as "
-        "train=1,test=8.",
+        help="With --front: bits that a row tells about its image at most, averaged over images, for all "
+        "splits or as train=1,test=8.",
     ),
 ]
 SigmaOption = Annotated[
-    str | None, typer.Option(metavar="S", help="In the place of --bits: standard deviation of the noise.")
+    str | None, typer.Option(metavar="S", help="Instead of --bits: standard deviation of the noise.")
 ]
 EpsilonOption = Annotated[
     str | None,
-    typer.Option(metavar="E", help="In the place of --bits: epsilon between any two images, at 1e-5."),
+    typer.Option(metavar="E", help="Instead of --bits: epsilon between any two images, at 1e-5."),
 ]
 ClipOption = Annotated[
     float, typer.Option(metavar="C", help="With --front: the largest length of an image's features.")

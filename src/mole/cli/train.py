@@ -24,7 +24,7 @@ from mole.quantities import size_text
 if TYPE_CHECKING:
     from mole.torch import Epoch, Evaluation
 
-KEPT = "what the augmented layer gives is computed once, and kept in memory"
+KEPT = "the augmented layer's output is computed once, and kept in memory"
 MAX_SEED = (1 << 63) - 1  # what PyTorch takes
 
 

@@ -15,6 +15,8 @@ RENAMED = {
     ("", "analyze"): "the command is called analyse now",
     ("analyse", "--model"): "the option is called --network now",
     ("audit", "--truth"): "the option is called --data now",
+    ("audit", "--mode"): "images are prepared as those of the delivery were, so leave it out",
+    ("audit", "--resize"): "images are prepared as those of the delivery were, so leave it out",
     (
         "",  # typer does not say of which command; only one has it
         "Option '--labels' requires an argument",
@@ -46,7 +48,10 @@ def in_one_sentence(error: Any) -> str:
     hints = [hint for (of, word), hint in RENAMED.items() if of == command and _tells_of(said, word)]
     if hints:
         said = _GUESS.sub("", said)  # typer's own is another one
-    return f"{said[:1].lower()}{said[1:]}: {'; '.join([*hints, f'see {path} --help'])}"
+    said = f"{said[:1].lower()}{said[1:]}"
+    if "Did you mean" in said:
+        return f"{said}? See {path} --help"
+    return f"{said}: {'; '.join([*hints, f'see {path} --help'])}"
 
 
 def _tells_of(said: str, word: str) -> bool:

@@ -219,7 +219,8 @@ def _check_finished(store: Store) -> None:
             "the call that began it"
         )
     raise DeliveryError(
-        f"{store.label} has no {MANIFEST}, so it is not a delivery: give the folder or URL of one"
+        f"{store.label} has no {MANIFEST}, so it is not a delivery: give the folder or URL of one, or "
+        "make one of your images with mole deliver or mole morph"
     )
 
 

@@ -117,7 +117,7 @@ def _check_form(path: Path | StoredFile) -> tuple[str, int]:
     if form not in (FIRST_LAYER, AUGMENTED_LAYER):
         raise LayerFileError(
             f"{path} is a safetensors file, but not a Morphed Learning layer: "
-            "export the first layer of a model with mole.torch.export_first_layer"
+            "give the file that `mole export-layer` wrote for the developer"
         )
     if version not in map(str, VERSIONS[form]):
         raise LayerFileError(

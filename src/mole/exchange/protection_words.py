@@ -11,7 +11,7 @@ from mole.protection.certificate import Certificate
 from mole.protection.terms import Protection
 
 CANDIDATES = 1000
-WHAT = "about its image at most, whoever reads it, with the key or without"
+WHAT = "about its image at most, averaged over images, whoever reads it, with the key or without"
 
 
 def protection_in_words(manifest: Manifest) -> Iterator[str]:
@@ -42,7 +42,7 @@ def protection_facts(protection: Protection | None) -> dict[str, Any]:
     certificates = protection.certificates
     return {
         "bits": {split: round(one.bits, 6) for split, one in certificates.items()},
-        "sigma": {split: one.sigma for split, one in certificates.items()},
+        "sigma": {split: float(f"{one.sigma:.6g}") for split, one in certificates.items()},
         "clip": {split: one.clip for split, one in certificates.items()},
         "front": protection.front,
     }

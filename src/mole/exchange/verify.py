@@ -265,7 +265,9 @@ class _Fit(NamedTuple):
         fitting = set(self.witnesses.shards.tolist())
         unknown = [name for number, name in enumerate(names) if number not in fitting | seen.blank]
         blank = len(seen.blank - fitting)
-        told = f"{len(fitting)} of {len(names)} shards were tested on a row each, and the layer fits them"
+        told = (
+            f"{len(fitting)} of {len(names)} shards were tested, on one row each, and the layer fits them"
+        )
         if not fitting:
             told = "no shard could be tested"
         if blank:

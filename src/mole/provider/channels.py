@@ -155,7 +155,7 @@ def persistently(work: Callable[[], T], patience: float) -> T:
             if not is_told and time.monotonic() - start > QUIET_FOR:
                 is_told = True
                 warnings.warn(
-                    f"{error}; it is tried for up to {patience:.0f} s in all", MoleWarning, stacklevel=2
+                    f"{error}; trying again for up to {patience:.0f} s in all", MoleWarning, stacklevel=2
                 )
             time.sleep(pause)
             wait = min(2 * wait, LONGEST_WAIT)

@@ -68,7 +68,7 @@ def what_leaves(source: Source, *, class_names: bool | None = None, labels: bool
     if len(source.classes) > MANY:
         reason = "so many may be people's"
     elif smallest < FEW:
-        reason = f"one of them has only {smallest} samples, and may be a person's"
+        reason = f"one of them has only {counted(smallest, 'sample')}, and may be a person's"
     elif any(map(PATIENT.search, source.classes)):
         reason = "one of them looks like the name or the number of a patient"
     else:

@@ -178,7 +178,7 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 def _taken(host: str, port: int, reason: str) -> ParameterError:
-    return ParameterError(f"{host}:{port} cannot be listened on: {reason}; choose another port")
+    return ParameterError(f"{host}:{port} cannot be listened on: {reason}: choose another port")
 
 
 def _in_url(host: str) -> str:

@@ -61,8 +61,8 @@ def _no_recipient(text: str) -> str:
             "owner: give the text of the file that ends in .pub"
         )
     if _is_file(text):
-        return f"a recipient is a text, and {shown(text)} is a file: give what stands in it, {RECIPIENTS}"
-    return f"a recipient is not one of age's: expected {RECIPIENTS}"
+        return f"a recipient is a text, and {shown(text)} is a file: give its contents, {RECIPIENTS}"
+    return f"a recipient is not one that age knows: expected {RECIPIENTS}"
 
 
 def _is_file(text: str) -> bool:
@@ -102,7 +102,7 @@ def _no_identity(text: str) -> str:
         )
     if text.strip().startswith(("age1", "ssh-")):
         return (
-            "an identity is the secret half of a key, and what was given is the public one: give the file "
+            "this is the public half of a key, and an identity is the secret one: give the file "
             "that age-keygen wrote (AGE-SECRET-KEY-1...), or the SSH private key"
         )
     given = ", not its path" if _is_file(text) else ""

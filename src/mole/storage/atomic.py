@@ -9,6 +9,7 @@ its owner can read it, from the first byte on: what is written here shows people
 
 import glob
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from mole.errors import FileError
 
+ARROWS_REASON = re.compile(r"Detail: \[errno \d+\] (.+)", re.DOTALL)  # behind words of its own
 TEMPORARY = ".part"  # how names of unfinished files end
 
 
@@ -129,6 +131,8 @@ def reason_of(error: Exception) -> str:
     'it does not exist'
     >>> reason_of(OSError(28, "writing .model.safetensors.1f2e3d4c.part failed"))
     'No space left on device'
+    >>> reason_of(OSError("Error writing bytes to file. Detail: [errno 28] No space left on device"))
+    'No space left on device'
     """
     said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     if isinstance(error, FileError):
@@ -137,6 +141,10 @@ def reason_of(error: Exception) -> str:
         said = os.strerror(error.errno)
     if isinstance(error, FileNotFoundError) and TEMPORARY not in str(error.filename):
         said = "it does not exist"
+    elif isinstance(error, IsADirectoryError):
+        said = "it is a folder"
+    elif found := ARROWS_REASON.search(said):
+        said = found[1]
     return " ".join(said.split()).rstrip(".") or type(error).__name__
 
 

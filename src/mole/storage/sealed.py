@@ -135,7 +135,7 @@ class SealedStore:
             if keys and str(error) != NOBODY:
                 raise damaged(label) from None
             raise ForAnotherError(
-                f"{label} is sealed for another: use the identity that it was made for"
+                f"{label} is sealed for somebody else: use the identity that matches its recipient"
             ) from None
         clear.seek(0)
         return clear
