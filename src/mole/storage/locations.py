@@ -263,7 +263,9 @@ class Location:
         try:
             return question()
         except Exception as error:  # every file system has errors of its own
-            raise self.error(f"{self.label} cannot be {verb}: {reason_of(error)}") from None
+            refusal = self.error(f"{self.label} cannot be {verb}: {reason_of(error)}")
+            refusal.is_missing = isinstance(error, FileNotFoundError)
+            raise refusal from None
 
 
 def fingerprint(place: Location, files: Mapping[str, FileMark]) -> str:
