@@ -4,7 +4,8 @@ import pytest
 
 from mole.attacks.tools.attack import Attacker
 from mole.audit.headline import headline
-from mole.audit.report import Level, Verdict
+from mole.audit.levels import Level
+from mole.audit.report import Verdict
 
 UNKNOWN, NOTHING, LEAKS, BROKEN = Level
 

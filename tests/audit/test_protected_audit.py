@@ -9,8 +9,8 @@ from browsers import DARK, PHONE, in_a_browser, problems
 from clothes import COUNT, attacked, figures, made
 from mole.attacks.tools.attack import Reader
 from mole.audit import protected_subject
+from mole.audit.levels import Level, Status
 from mole.audit.page import render
-from mole.audit.report import Level, Status
 from mole.audit.run import audit
 from mole.provider import protector
 

@@ -10,8 +10,8 @@ import mole
 from clothes import FEATURES, attacked, figures, made
 from fronts import feature_key, write_front
 from mole.audit import protected_run
+from mole.audit.levels import Level, Status
 from mole.audit.page import render
-from mole.audit.report import Level, Status
 from mole.audit.run import audit
 from mole.errors import DeliveryError, FileError, MoleWarning, ParameterError, SourceError
 from mole.provider.deliver import deliver

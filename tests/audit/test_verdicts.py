@@ -7,7 +7,8 @@ import pytest
 
 from mole.attacks.tools.attack import Attack, Attacker
 from mole.attacks.tools.views import OutsiderView
-from mole.audit.report import AttackReport, Level, Status
+from mole.audit.levels import Level, Status
+from mole.audit.report import AttackReport
 from mole.audit.scoring import Score, Truth
 from mole.audit.subject import Subject
 from mole.audit.verdicts import Tried, judged, status_of

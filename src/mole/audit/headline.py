@@ -8,7 +8,8 @@ nothing.
 from collections.abc import Mapping, Sequence
 
 from mole.attacks.tools.attack import Attacker, Somebody
-from mole.audit.report import Level, Verdict
+from mole.audit.levels import Level
+from mole.audit.report import Verdict
 from mole.audit.verdicts import PICKS_OUT
 
 SEALED = (

@@ -14,7 +14,8 @@ from markupsafe import Markup
 from mole.attacks.tools.attack import Somebody
 from mole.audit.headline import NOT_SEALED, SEALED
 from mole.audit.intervals import share
-from mole.audit.report import AttackReport, Picture, Plot, Report, Status, Verdict
+from mole.audit.levels import Status
+from mole.audit.report import AttackReport, Picture, Plot, Report, Verdict
 from mole.audit.verdicts import success
 from mole.audit.wording import glossary, in_short, measured, plainly
 from mole.foreign_text import shown

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from mole.attacks.tools.attack import Reader
 from mole.audit.bounded import Bounded
 from mole.audit.certified import Certified
-from mole.audit.report import AttackReport, Level, Status, Verdict
+from mole.audit.levels import Level, Status
+from mole.audit.report import AttackReport, Verdict
 from mole.audit.verdicts import PICKED_OUT
 from mole.exchange.protection_words import counted_bits
 from mole.foreign_text import shown

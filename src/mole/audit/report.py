@@ -4,91 +4,21 @@
     report.verdicts[0].level is Level.NOTHING_FOUND
     page = report.save("audit")
 
-Words that machines read, such as 'nothing found' and 'not tried', are strings of a type that also knows
-what a page calls them.
+Levels and the like, which machines read as well, are in `mole.audit.levels`.
 """
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from mole.attacks.tools.attack import Attack, Attacker, Somebody
 from mole.audit.bounded import Bounded
 from mole.audit.certified import Certified
+from mole.audit.levels import Level, Status, Tone
 from mole.audit.particulars import Particulars
 from mole.audit.scoring import Score
-
-Tone = Literal["good", "warn", "bad", "none"]
-"""What gives a word its shape and colour on the page; the words alone carry the meaning."""
-
-
-class Level(StrEnum):
-    """What an attacker can do, the least alarming first.
-
-    >>> Level.LEAKS.value, Level.LEAKS.label, Level.LEAKS.tone, Level.LEAKS.rank
-    ('leaks', 'Leaks', 'warn', 2)
-    """
-
-    label: str
-    tone: Tone
-
-    UNKNOWN = "not tested", "Not tested", "none"
-    NOTHING_FOUND = "nothing found", "Nothing found", "good"
-    LEAKS = "leaks", "Leaks", "warn"
-    BROKEN = "broken", "Broken", "bad"
-
-    def __new__(cls, value: str, label: str, tone: Tone) -> "Level":
-        """A string that knows how a page shows it."""
-        member = str.__new__(cls, value)
-        member._value_, member.label, member.tone = value, label, tone
-        return member
-
-    @property
-    def rank(self) -> int:
-        """How bad it is, from 0."""
-        return list(Level).index(self)
-
-    @property
-    def alarm(self) -> int:
-        """How early a reader should hear of it: what was not tested comes before what found nothing."""
-        return (Level.NOTHING_FOUND, Level.UNKNOWN, Level.LEAKS, Level.BROKEN).index(self)
-
-
-class Status(StrEnum):
-    """What came of an attack.
-
-    >>> Status.PARTLY.value, Status.PARTLY.label, Status.PARTLY.tone, Status.PARTLY.level.value
-    ('partly succeeded', 'Attack partly succeeded', 'warn', 'leaks')
-
-    Attributes:
-        label: what a page calls it.
-        level: what it says of its attacker; UNKNOWN where nothing was compared with the truth.
-    """
-
-    label: str
-    level: Level
-
-    SUCCEEDED = "succeeded", "Attack succeeded", Level.BROKEN
-    PARTLY = "partly succeeded", "Attack partly succeeded", Level.LEAKS
-    FAILED = "failed", "Attack failed", Level.NOTHING_FOUND
-    NOT_APPLICABLE = "not applicable", "Not applicable", Level.UNKNOWN
-    NOT_TRIED = "not tried", "Not tried", Level.UNKNOWN  # no time left, or something was not given
-    NOT_COMPARED = "not compared", "Tried, not compared", Level.UNKNOWN  # there was no truth
-    GAVE_UP = "gave up", "Gave up", Level.UNKNOWN
-
-    def __new__(cls, value: str, label: str, level: Level) -> "Status":
-        """A string that knows how a page shows it."""
-        member = str.__new__(cls, value)
-        member._value_, member.label, member.level = value, label, level
-        return member
-
-    @property
-    def tone(self) -> Tone:
-        """That of its level."""
-        return self.level.tone
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from mole.attacks.tools.attack import Attacker, Measure
 from mole.audit.advice import advice_on, advice_without_findings
-from mole.audit.report import AttackReport, Level, Status, Verdict
+from mole.audit.levels import Level, Status
+from mole.audit.report import AttackReport, Verdict
 from mole.audit.scoring import Score
 from mole.audit.subject import Subject
 from mole.audit.wording import duration, matches
