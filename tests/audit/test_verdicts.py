@@ -115,6 +115,13 @@ def test_rough_images_are_called_so():
         assert verdicts_of([report(Attacker.OUTSIDER, status, **figures)])[0].sentence.startswith(words)
 
 
+def test_whoever_can_do_the_same_has_copies_as_rough():
+    figures = {"reidentified": 1.0, "among": 256, "correlation": 0.85}
+    for fidelity, is_rough in ((16.9, True), (31.0, False)):
+        own = report(Attacker.OUTSIDER, Status.SUCCEEDED, psnr=fidelity, **figures)
+        assert [verdict.is_rough for verdict in verdicts_of([own])] == [is_rough] * len(Attacker)
+
+
 def test_a_quick_attack_does_not_take_no_time():
     quick = replace(report(Attacker.OUTSIDER, Status.PARTLY, components=(0.9,)), seconds=0.0)
     assert verdicts_of([quick])[0].sentence.startswith(

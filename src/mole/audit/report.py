@@ -33,6 +33,7 @@ class Verdict:
         fully_tested: whether no attack was left out that might have found more. What is broken needs no
             further attack, and what is unknown was never tested in full.
         untried: the part of the sentence that says what could not be tried, which no page cuts off.
+        is_rough: whether what it gets of images are rough copies, which tell them apart and no more.
     """
 
     attacker: Somebody
@@ -41,6 +42,7 @@ class Verdict:
     advice: str
     fully_tested: bool = True
     untried: str = ""
+    is_rough: bool = False
 
     def __post_init__(self) -> None:
         if self.level in (Level.UNKNOWN, Level.BROKEN):
