@@ -7,7 +7,7 @@ from mole.audit.headline import headline
 from mole.audit.levels import Level
 from mole.audit.report import Verdict
 
-UNKNOWN, NOTHING, LEAKS, BROKEN = Level
+UNKNOWN, NOTHING, _, LEAKS, BROKEN = Level
 
 
 def told(outsider, thief, developer, injector, **how):

@@ -63,7 +63,7 @@ def test_a_score_is_judged_and_what_has_none_stays_as_it_is():
 
 
 def test_words_are_strings_that_know_more():
-    assert [level.rank for level in Level] == [0, 1, 2, 3]
+    assert [level.rank for level in Level] == [0, 1, 2, 3, 4]
     assert f"{Level.BROKEN}" == Level.BROKEN == "broken"
     assert {status.tone for status in Status} == {"good", "warn", "bad", "none"}
     assert {status for status in Status if status.level != Level.UNKNOWN} == {

@@ -13,8 +13,10 @@ Tone = Literal["good", "warn", "bad", "none"]
 class Level(StrEnum):
     """What an attacker can do, the least alarming first.
 
+    Better than chance is a leak, except where a certificate says so beforehand: that much was agreed to.
+
     >>> Level.LEAKS.value, Level.LEAKS.label, Level.LEAKS.tone, Level.LEAKS.rank
-    ('leaks', 'Leaks', 'warn', 2)
+    ('leaks', 'Leaks', 'warn', 3)
     """
 
     label: str
@@ -22,6 +24,7 @@ class Level(StrEnum):
 
     UNKNOWN = "not tested", "Not tested", "none"
     NOTHING_FOUND = "nothing found", "Nothing found", "good"
+    WITHIN = "within the certificate", "Within the certificate", "good"
     LEAKS = "leaks", "Leaks", "warn"
     BROKEN = "broken", "Broken", "bad"
 
@@ -39,7 +42,8 @@ class Level(StrEnum):
     @property
     def alarm(self) -> int:
         """How early a reader should hear of it: what was not tested comes before what found nothing."""
-        return (Level.NOTHING_FOUND, Level.UNKNOWN, Level.LEAKS, Level.BROKEN).index(self)
+        order = (Level.NOTHING_FOUND, Level.WITHIN, Level.UNKNOWN, Level.LEAKS, Level.BROKEN)
+        return order.index(self)
 
 
 class Status(StrEnum):
@@ -74,3 +78,32 @@ class Status(StrEnum):
     def tone(self) -> Tone:
         """That of its level."""
         return self.level.tone
+
+
+class Promise(StrEnum):
+    """What became of a certificate's promise before one attacker, the least alarming first.
+
+    >>> Promise.EXCEEDED.value, Promise.EXCEEDED.label, Promise.EXCEEDED.is_broken
+    ('exceeded', 'Broken: more than allowed', True)
+    >>> Promise.WEAK.is_broken  # the software did what it was told to do
+    False
+    """
+
+    label: str
+
+    UNTESTED = "not tested", "Not tested"
+    KEPT = "kept", "Within the certificate"
+    WEAK = "kept, and weak", "Broken, and allowed"  # it allows so much that images are not hidden
+    NO_NOISE = "noise missing", "Broken: noise missing"
+    EXCEEDED = "exceeded", "Broken: more than allowed"
+
+    def __new__(cls, value: str, label: str) -> "Promise":
+        """A string that knows what a page calls it."""
+        member = str.__new__(cls, value)
+        member._value_, member.label = value, label
+        return member
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether what left is not what the certificate speaks of."""
+        return self in (Promise.NO_NOISE, Promise.EXCEEDED)

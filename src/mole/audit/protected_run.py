@@ -17,7 +17,7 @@ import numpy as np
 from mole._version import __version__
 from mole.attacks import PROTECTED_ATTACKS
 from mole.attacks.tools.attack import Attack, Finding
-from mole.audit.certified import Certified, certified, unsaid
+from mole.audit.certified import Certified, bits_so_far, certified, unsaid
 from mole.audit.from_delivery import DAMAGED, OTHER_LAYER, check_key
 from mole.audit.levels import Status
 from mole.audit.pictures import can_be_shown, picture
@@ -125,7 +125,7 @@ def audit_protected(
     verdicts = protected_verdicts(attacks, certificates)
     return Report(
         subject=_facts(delivery, subject),
-        headline=protected_headline(verdicts, certificates),
+        headline=protected_headline(verdicts, certificates, bits_so_far(delivery, given.key)),
         date=datetime.now(UTC).date().isoformat(),
         warnings=tuple(doubts),
         verdicts=verdicts,

@@ -16,7 +16,7 @@ from typing import Any
 from mole.attacks.tools.attack import Attack, Attacker, Somebody
 from mole.audit.bounded import Bounded
 from mole.audit.certified import Certified
-from mole.audit.levels import Level, Status, Tone
+from mole.audit.levels import Level, Promise, Status, Tone
 from mole.audit.particulars import Particulars
 from mole.audit.scoring import Score
 
@@ -34,6 +34,7 @@ class Verdict:
             further attack, and what is unknown was never tested in full.
         untried: the part of the sentence that says what could not be tried, which no page cuts off.
         is_rough: whether what it gets of images are rough copies, which tell them apart and no more.
+        promise: what became of the promise of a certificate; None where there is none.
     """
 
     attacker: Somebody
@@ -43,6 +44,7 @@ class Verdict:
     fully_tested: bool = True
     untried: str = ""
     is_rough: bool = False
+    promise: Promise | None = None
 
     def __post_init__(self) -> None:
         if self.level in (Level.UNKNOWN, Level.BROKEN):
@@ -50,7 +52,9 @@ class Verdict:
 
     @property
     def label(self) -> str:
-        """What a page calls it: 'Leaks', or 'Leaks, not tested in full'."""
+        """What a page calls it: 'Leaks', 'Leaks, not tested in full', or 'Broken: noise missing'."""
+        if self.promise is not None and self.level == Level.BROKEN:
+            return self.promise.label
         is_said = self.fully_tested or self.level == Level.UNKNOWN
         return self.level.label if is_said else f"{self.level.label}, not tested in full"
 
@@ -63,6 +67,11 @@ class Verdict:
     def alarm(self) -> int:
         """How early a reader should hear of it."""
         return (Level.UNKNOWN if self._is_half_known else self.level).alarm
+
+    @property
+    def lacks_noise(self) -> bool:
+        """Whether it follows from noise that is missing, whatever attacks found."""
+        return self.promise == Promise.NO_NOISE
 
     @property
     def _is_half_known(self) -> bool:
@@ -128,6 +137,11 @@ class AttackReport:
     facts: Mapping[str, Any] = field(default_factory=dict)
     pictures: tuple[tuple[Picture, ...], ...] = ()
     figures: tuple[Bounded, ...] = ()
+
+    @property
+    def was_run(self) -> bool:
+        """Whether it was begun at all."""
+        return self.status not in (Status.NOT_APPLICABLE, Status.NOT_TRIED)
 
 
 @dataclass(frozen=True)
@@ -197,10 +211,19 @@ class Report:
         )
 
     @property
+    def was_attacked(self) -> bool:
+        """Whether any attack was run."""
+        return any(attack.was_run for attack in self.attacks)
+
+    @property
     def is_certificate_alone(self) -> bool:
         """Whether a certificate is all that it has, because what attacks need was not given."""
-        is_untested = all(verdict.level == Level.UNKNOWN for verdict in self.verdicts)
-        return bool(self.certificates and self.remarks) and is_untested
+        return bool(self.certificates and self.remarks) and not self.was_attacked
+
+    @property
+    def is_promise_broken(self) -> bool:
+        """Whether what left is not what its certificate speaks of: nothing that it says holds then."""
+        return any(verdict.promise is not None and verdict.promise.is_broken for verdict in self.verdicts)
 
     def save(
         self,
