@@ -109,7 +109,13 @@ class CoreError(MoleError):
 
 
 class FileError(MoleError):
-    """A file that cannot be read or written."""
+    """A file that cannot be read or written.
+
+    Attributes:
+        is_missing: whether that is because nothing is there.
+    """
+
+    is_missing = False
 
 
 class KeyFileError(FileError):

@@ -8,7 +8,8 @@ from mole.attacks import ATTACKS, linkage, membership, pca_matching
 from mole.attacks.tools.attack import Attacker, Measure
 from mole.attacks.tools.views import OutsiderView
 from mole.audit.advice import ALL_DONE, advice_on, advice_without_findings, taken_by
-from mole.audit.report import AttackReport, Status
+from mole.audit.levels import Status
+from mole.audit.report import AttackReport
 from mole.audit.subject import Subject
 
 

@@ -16,8 +16,8 @@ from mole.attacks.tools.attack import Attacker
 from mole.audit.from_delivery import subject_of_delivery
 from mole.audit.from_elsewhere import with_public
 from mole.audit.from_setting import subject_of_setting
+from mole.audit.levels import Level, Status
 from mole.audit.page import render
-from mole.audit.report import Level, Status
 from mole.audit.run import audit, audit_setting, audit_subject
 from mole.errors import DeliveryError, MoleWarning, ParameterError
 from mole.exchange.delivery import Delivery

@@ -10,7 +10,7 @@ from mole.attacks import cross_delivery, linkage, membership, moment_matching, o
 from mole.attacks.tools.attack import Attacker
 from mole.audit.from_delivery import subject_of_delivery
 from mole.audit.from_elsewhere import with_other, with_public
-from mole.audit.report import Level, Status
+from mole.audit.levels import Level, Status
 from mole.audit.run import audit, audit_subject
 from mole.errors import DeliveryError, MoleWarning, SourceError
 from mole.exchange.delivery import Delivery

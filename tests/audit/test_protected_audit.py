@@ -1,6 +1,7 @@
 """The audit of a protected delivery: within its certificate, or broken; clothes through a small front."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,13 @@ from browsers import DARK, PHONE, in_a_browser, problems
 from clothes import COUNT, attacked, figures, made
 from mole.attacks.tools.attack import Reader
 from mole.audit import protected_subject
+from mole.audit.bounded import Bounded
+from mole.audit.intervals import Measurement
+from mole.audit.levels import Level, Promise, Status
 from mole.audit.page import render
-from mole.audit.report import Level, Status
+from mole.audit.protected_verdicts import protected_headline, status_of_figures
 from mole.audit.run import audit
+from mole.audit.summary import render_summary
 from mole.provider import protector
 
 
@@ -39,10 +44,12 @@ def test_every_figure_keeps_to_its_bound(report):
 
 def test_verdicts_and_headline_say_what_that_comes_to(report):
     assert [verdict.attacker for verdict in report.verdicts] == [*Reader]
-    assert {verdict.level for verdict in report.verdicts} <= {Level.LEAKS, Level.NOTHING_FOUND}
+    assert {verdict.level for verdict in report.verdicts} <= {Level.WITHIN, Level.NOTHING_FOUND}
+    assert {verdict.promise for verdict in report.verdicts} == {Promise.KEPT}
+    assert report.verdicts[0].label == "Within the certificate"
     assert report.headline == (
-        "Each row tells 1 bit about its image at most, whoever reads it, and no attack we tried did better "
-        "than that allows."
+        "This delivery tells 1 bit about each image at most, whoever reads it, and no attack we tried did "
+        "better than that allows."
     )
     picked = report.verdicts[0].sentence
     assert picked.startswith("does better than chance, and no better than the certificate allows: picked")
@@ -81,7 +88,10 @@ def test_noise_that_is_missing_is_told_as_broken(clothes, tmp_path, monkeypatch,
     found = attacked(clothes, made(clothes, tmp_path / "out"), public=None)
     assert {verdict.level for verdict in found.verdicts} == {Level.BROKEN}
     assert all("so the implementation is broken" in verdict.sentence for verdict in found.verdicts)
-    assert found.headline.startswith("Do not hand this delivery over: attacks get more out of it")
+    is_exceeded = any(figure.exceeds for figure in figures(found).values())
+    assert is_exceeded is (Promise.EXCEEDED in {verdict.promise for verdict in found.verdicts})
+    why = "attacks get more out of it" if is_exceeded else "its rows do not have the noise that its"
+    assert found.headline.startswith(f"Do not hand this delivery over: {why}")
     assert "the implementation is broken" in render(found)
     if how == "no noise":
         assert figures(found)["Picked out of 10"].exceeds
@@ -95,6 +105,50 @@ def test_noise_is_looked_for_without_a_front_too(clothes, tmp_path, monkeypatch)
     assert {verdict.level for verdict in bare.verdicts} == {Level.BROKEN}
     assert "the noise is not there" in bare.verdicts[0].sentence
     assert not bare.certificates[0].is_noisy
+    assert bare.headline == (
+        "Do not hand this delivery over: its rows do not have the noise that its certificate speaks of, so "
+        "the implementation is broken."
+    )
+    assert {verdict.label for verdict in bare.verdicts} == {"Broken: noise missing"}
+    page = render(bare)
+    assert "No attack was run." in page
+    for words in ("Attacks were run", "actually run", "attacks get", "attacks work"):
+        assert words not in page
+    assert "What is certain" not in page
+    assert page.count('<div class="level">') == len(Reader)  # the worst is not folded away
+    sheet = render_summary(bare)
+    assert "Each row tells" not in sheet
+    assert "does not hold" in sheet
+
+
+def test_what_attacks_found_within_the_certificate_is_told_as_that(report):
+    page, sheet = render(report), render_summary(report)
+    assert "Attacks were run on the rows" in page
+    assert "What is certain" in page
+    for text in (page, sheet):
+        assert "Within the certificate" in text
+        assert "Leaks" not in text
+
+
+def test_no_wording_changes_a_verdict(report, clothes, tmp_path, monkeypatch):
+    monkeypatch.setattr(protector, "release", BROKEN["no noise"])
+    bare = audit(made(clothes, tmp_path / "bare"))
+    weak = [replace(one, level=Level.BROKEN, promise=Promise.WEAK) for one in report.verdicts]
+    headlines = set()
+    for verdicts in (report.verdicts, bare.verdicts, weak):
+        told = protected_headline(verdicts, report.certificates)
+        for words in ("in other words", "so the implementation is broken"):
+            reworded = [replace(verdict, sentence=words) for verdict in verdicts]
+            assert protected_headline(reworded, report.certificates) == told
+        headlines.add(told)
+    assert len(headlines) == 3
+    nearly_all = [
+        Bounded(f"In other words {count}", Measurement(value, value, value), chance=0.1, candidates=count)
+        for count, value in ((100, 0.95), (10, 0.2))
+    ]
+    assert status_of_figures(nearly_all) == Status.SUCCEEDED
+    few = [replace(figure, candidates=None, name="Picked out of 100") for figure in nearly_all]
+    assert status_of_figures(few) == Status.PARTLY
 
 
 def test_audit_json_has_every_figure_beside_its_bound(report, tmp_path):
@@ -109,8 +163,12 @@ def test_audit_json_has_every_figure_beside_its_bound(report, tmp_path):
     assert first["low"] < first["measured"] < first["high"]
     assert first["measured"] < first["bound"]
     assert first["exceeds"] is False
+    assert first["candidates"] == 10
+    assert told["verdicts"][0]["level"] == "within the certificate"
+    assert {one["promise"] for one in told["verdicts"]} == {"kept"}
     sheet = (tmp_path / "audit" / "summary.html").read_text()
     assert "16 noisy features of an image" in sheet
+    assert "This delivery tells 1 bit about each image at most" in sheet
     assert "Each row tells 1 bit about its image at most" in sheet
     assert "obfuscation" not in sheet
 

@@ -10,9 +10,10 @@ import mole
 from clothes import FEATURES, attacked, figures, made
 from fronts import feature_key, write_front
 from mole.audit import protected_run
+from mole.audit.levels import Level, Status
 from mole.audit.page import render
-from mole.audit.report import Level, Status
 from mole.audit.run import audit
+from mole.audit.summary import render_summary
 from mole.errors import DeliveryError, FileError, MoleWarning, ParameterError, SourceError
 from mole.provider.deliver import deliver
 from secrets_kept import DEVELOPER, RECIPIENT
@@ -25,7 +26,7 @@ def test_without_a_front_there_is_the_certificate_and_one_sentence(clothes, prot
     assert {verdict.level for verdict in found.verdicts} == {Level.UNKNOWN}
     assert (
         found.headline
-        == "Each row tells 1 bit about its image at most, whoever reads it. No attack was tried."
+        == "This delivery tells 1 bit about each image at most, whoever reads it. No attack was tried."
     )
     bare = audit(protected)
     assert bare.remarks[0].startswith(
@@ -61,6 +62,7 @@ def test_a_source_that_is_not_its_own_is_found_out(clothes, protected, tmp_path)
     with pytest.warns(MoleWarning, match="could not be compared with the truth"):
         found = attacked(clothes, protected, truth=tmp_path / "given.npz")
     assert {verdict.level for verdict in found.verdicts} == {Level.UNKNOWN}
+    assert "Attacks were run" not in render(found)
 
 
 def test_too_few_rows_to_tell_are_told_of(clothes, tmp_path):
@@ -85,14 +87,24 @@ def test_the_split_whose_rows_tell_most_is_attacked_and_views_are_counted(clothe
     one, both = (figures(found)[f"{name} (AUC)"] for name in ("Row known", "Among all rows"))
     assert one.bound < both.bound < 1
     assert all(not figure.exceeds for figure in figures(found).values())
-    assert found.verdicts[0].level == Level.LEAKS  # rows and images were put together rightly
+    assert found.headline.startswith("This delivery tells 8 bits about each image at most")
+    views = {one.split: (one.views, round(one.image_bits, 6)) for one in found.certificates}
+    assert views == {"train": (2, 8.0), "test": (1, 0.5)}
+    assert "Bits about its image in all of them, at most" in render(found)
+    assert found.verdicts[0].level == Level.WITHIN  # rows and images were put together rightly
 
 
 def test_what_it_does_not_say_is_said(clothes, tmp_path, monkeypatch):
     monkeypatch.setenv("MOLE_STATE", str(tmp_path / "state"))
     for name in ("one", "two"):
         made(clothes, tmp_path / name)
-    told = " ".join(attacked(clothes, tmp_path / "two", front=None).unsaid)
+    found = attacked(clothes, tmp_path / "two", front=None)
+    assert found.headline == (
+        "This delivery tells 1 bit about each image at most, and all that left under its key so far 2 "
+        "bits, whoever reads it. No attack was tried."
+    )
+    assert found.headline in render_summary(found)
+    told = " ".join(found.unsaid)
     for words in (
         "Bits are an average over images", "Labels leave besides, in train", "Several images of one person",
         "equally likely beforehand", "400 rows",
@@ -100,7 +112,9 @@ def test_what_it_does_not_say_is_said(clothes, tmp_path, monkeypatch):
     ):  # fmt: skip
         assert words in told
     monkeypatch.setenv("MOLE_STATE", str(tmp_path / "elsewhere"))
-    told = " ".join(attacked(clothes, tmp_path / "two", front=None).unsaid)
+    found = attacked(clothes, tmp_path / "two", front=None)
+    assert "so far" not in found.headline
+    told = " ".join(found.unsaid)
     assert "nothing of this delivery was counted on this machine" in told
     assert not (tmp_path / "elsewhere").exists()  # looking leaves no trace
 
@@ -110,6 +124,7 @@ def test_sealed_and_with_a_certificate_that_allows_everything(clothes, tmp_path)
     assert sealed.is_sealed
     found = attacked(clothes, tmp_path / "out", public=None)
     assert found.verdicts[0].level == Level.BROKEN
+    assert found.verdicts[0].label == "Broken, and allowed"  # by the provider: the software works
     assert found.verdicts[0].sentence.startswith("gets what the certificate allows, which is much")
     assert found.headline.endswith("that is too much to hide images: treat this delivery like them.")
     assert not any(figure.exceeds for figure in figures(found).values())

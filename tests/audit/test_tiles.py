@@ -17,7 +17,7 @@ from mole.attacks import (
 )
 from mole.audit.from_delivery import ORDER_KNOWN, subject_of_delivery
 from mole.audit.from_elsewhere import with_other, with_public
-from mole.audit.report import Status
+from mole.audit.levels import Status
 from mole.audit.run import audit_subject
 from mole.scheme.convolution import features_of
 from mole.sources.opening import open_source

@@ -25,8 +25,8 @@ from mole.audit.crop import Crop, split_crops
 from mole.audit.from_delivery import subject_of_delivery
 from mole.audit.from_elsewhere import with_other, with_public
 from mole.audit.from_setting import subject_of_setting
+from mole.audit.levels import Level
 from mole.audit.page import render
-from mole.audit.report import Level
 from mole.audit.run import audit_subject
 from mole.audit.tile_words import NOT_TRIED
 from mole.errors import ParameterError, UnsupportedLayerError

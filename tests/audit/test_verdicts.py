@@ -7,7 +7,8 @@ import pytest
 
 from mole.attacks.tools.attack import Attack, Attacker
 from mole.attacks.tools.views import OutsiderView
-from mole.audit.report import AttackReport, Level, Status
+from mole.audit.levels import Level, Status
+from mole.audit.report import AttackReport
 from mole.audit.scoring import Score, Truth
 from mole.audit.subject import Subject
 from mole.audit.verdicts import Tried, judged, status_of
@@ -62,7 +63,7 @@ def test_a_score_is_judged_and_what_has_none_stays_as_it_is():
 
 
 def test_words_are_strings_that_know_more():
-    assert [level.rank for level in Level] == [0, 1, 2, 3]
+    assert [level.rank for level in Level] == [0, 1, 2, 3, 4]
     assert f"{Level.BROKEN}" == Level.BROKEN == "broken"
     assert {status.tone for status in Status} == {"good", "warn", "bad", "none"}
     assert {status for status in Status if status.level != Level.UNKNOWN} == {
@@ -112,6 +113,13 @@ def test_rough_images_are_called_so():
     ):
         figures = {"reidentified": matched, "among": 256, "correlation": 0.85, "psnr": fidelity}
         assert verdicts_of([report(Attacker.OUTSIDER, status, **figures)])[0].sentence.startswith(words)
+
+
+def test_whoever_can_do_the_same_has_copies_as_rough():
+    figures = {"reidentified": 1.0, "among": 256, "correlation": 0.85}
+    for fidelity, is_rough in ((16.9, True), (31.0, False)):
+        own = report(Attacker.OUTSIDER, Status.SUCCEEDED, psnr=fidelity, **figures)
+        assert [verdict.is_rough for verdict in verdicts_of([own])] == [is_rough] * len(Attacker)
 
 
 def test_a_quick_attack_does_not_take_no_time():

@@ -13,7 +13,8 @@ from audit_report import made_up_report
 from command import call, files_in
 from deliveries import make_key, make_layer, write_npz
 from mole.attacks.tools.attack import Attacker
-from mole.audit.report import Level, Status, Verdict
+from mole.audit.levels import Level, Status
+from mole.audit.report import Verdict
 from mole.cli.audit import _fail_on, _plainly
 from mole.provider.deliver import deliver
 

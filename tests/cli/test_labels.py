@@ -189,7 +189,8 @@ def test_other_commands_read_scans_in_the_same_way(place, scans, tmp_path):
     done = call(*arguments, "--recipient", str(IDENTITY.to_public()), cwd=place)
     assert (done.returncode, files_in(tmp_path)) == (2, {"r.png"})
     assert done.stderr == (
-        "mole: --window, --depth and --skip-bad say how --data is read: add it, or leave them out\n"
+        "mole: --window, --depth and --skip-bad say how --data and --public are read: add one, or leave "
+        "them out\n"
     )
     sixteen = call(
         "morph",

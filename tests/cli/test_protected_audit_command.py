@@ -37,20 +37,21 @@ def place(tmp_path_factory):
 
 
 def test_within_its_certificate_it_passes_and_without_noise_it_fails(place, tmp_path):
-    more = ["--front", "front.onnx", "--fail-on", "broken", "--json", "--summary", "--no-pictures"]
+    more = ["--front", "front.onnx", "--fail-on", "leaks", "--json", "--summary", "--no-pictures"]
     given = [*KNOWN, "--public", "public.npz", *more, "--receiver", "Makers"]
     done = call("audit", "delivery", *given, "--out", tmp_path / "a", cwd=place)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr  # what was agreed to is no leak
     told = json.loads(done.stdout)
     assert [*told["verdicts"]] == ["identification", "membership", "inversion", "property"]
-    assert set(told["verdicts"].values()) <= {"leaks", "nothing found"}
-    assert told["headline"].startswith("Each row tells 1 bit about its image at most")
+    assert set(told["verdicts"].values()) <= {"within the certificate", "nothing found"}
+    assert told["headline"].startswith("This delivery tells 1 bit about each image at most")
     assert files_in(tmp_path / "a") == {"audit.html", "audit.json", "summary.html"}
     for name in files_in(tmp_path / "a"):
         text = (tmp_path / "a" / name).read_text()
         assert "Makers" in text
         assert "data:image" not in text
 
+    more[more.index("leaks")] = "broken"
     done = call("audit", "bare", *KNOWN, *more, "--out", tmp_path / "b", cwd=place)
     assert done.returncode == 3
     assert "mole: --fail-on broken: reached by whoever looks for the image of a row" in done.stderr
@@ -63,7 +64,7 @@ def test_without_a_front_it_says_what_to_give(place, tmp_path):
     done = call("audit", "delivery", "--fail-on", "broken", "--out", tmp_path / "audit", cwd=place)
     assert done.returncode == 4
     assert (
-        "Each row tells 1 bit about its image at most, whoever reads it. No attack was tried."
+        "This delivery tells 1 bit about each image at most, whoever reads it. No attack was tried."
         in done.stderr
     )
     assert (
@@ -71,6 +72,15 @@ def test_without_a_front_it_says_what_to_give(place, tmp_path):
         in done.stderr
     )
     assert "What it does not say" in (tmp_path / "audit" / "audit.html").read_text()
+
+
+def test_noise_that_is_missing_is_told_without_any_attack(place, tmp_path):
+    done = call("audit", "bare", "--fail-on", "broken", "--out", tmp_path / "audit", cwd=place)
+    assert done.returncode == 3
+    first, *_, last = done.stderr.splitlines()
+    assert first.startswith("Do not hand this delivery over: its rows do not have the noise")
+    assert last == "mole: --fail-on broken: the noise that its certificate speaks of is missing"
+    assert "Each row tells" not in done.stderr
 
 
 @pytest.mark.parametrize(

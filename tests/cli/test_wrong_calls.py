@@ -41,7 +41,7 @@ WRONG_TOGETHER = [
         ["keygen", *LAYER, *FOR_ME, "--core", "gaussian", "--data", "data.npz"],
         "leave out --data",
     ),
-    (["keygen", *LAYER, *FOR_ME, "--resize", "crop"], "--resize say how --data is read"),
+    (["keygen", *LAYER, *FOR_ME, "--resize", "crop"], "--resize say how --data and --public are read"),
     (["export-layer", "--network", "my_network:small", "--input-shape", "3,8,8"], "'3,8,8' is not a shape"),
     (["export-layer", "--network", "my_network:small", "--input-shape", "0x8x8"], "'0x8x8' is not a shape"),
     (

@@ -9,9 +9,10 @@ from deliveries import SMALL, contents, make_key, make_layer, write_npz
 from mole.errors import DeliveryError
 from mole.exchange.verify import verify
 from mole.provider.deliver import deliver
-from mole.provider.place import beside, what_is_left
+from mole.provider.place import beside, refuse_taken, what_is_left
 from mole.sources.opening import open_source
-from mole.storage.stores import LocalStore
+from mole.storage import locations
+from mole.storage.stores import LocalStore, open_store
 
 
 @pytest.fixture
@@ -142,3 +143,23 @@ def test_one_that_is_to_be_replaced_is_read_whole(source, out):
     with pytest.raises(DeliveryError, match=rf"{shard.name} is damaged: get it back"):
         deliver(source, make_layer(), make_key(), out, replace=True, **SMALL)
     assert shard.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("refusal", "reason", "words"),
+    [
+        (FileNotFoundError("bucket"), "nothing lies there", "cannot be written: there is no such bucket"),
+        (PermissionError("bucket"), "for you it does not exist", "cannot be listed: for you it does not"),
+    ],
+    ids=["missing", "forbidden"],
+)
+def test_a_missing_bucket_is_known_whatever_the_words(monkeypatch, refusal, reason, words):
+    """What is missing is told by the kind of the error, and not by its sentence."""
+
+    def refuse(location):
+        raise refusal
+
+    monkeypatch.setattr(locations.Location, "_found", refuse)
+    monkeypatch.setattr(locations, "reason_of", lambda error: reason)
+    with pytest.raises(DeliveryError, match=words):
+        refuse_taken(open_store("memory://bucket/delivery"), {})

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 import mole
-from command import right
+from command import call, right
 from deliveries import make_layer, write_npz
 from images import smooth_images
 from mole.provider.picture_sheet import FRAME, HEADING
@@ -123,3 +123,45 @@ def test_the_command_on_a_linear_layer_and_on_sound(tmp_path, rng):
     facts = right("review", "sound.npz", "--layer", "sound.safetensors", "--out", "sound.png", cwd=tmp_path)
     assert (facts["copies pixels"], facts["picture"]) == (False, None)
     assert not (tmp_path / "sound.png").exists()
+
+
+@pytest.mark.parametrize("sides", [(20, 9, 9, 3), (1, 8, 8, 3)], ids=["another size", "images"])
+def test_a_hostile_layer_is_told_of_before_any_image_is_looked_at(tmp_path, rng, sides):
+    """Images that do not fit end the command, and what the layer does is said all the same."""
+    np.savez(tmp_path / "images.npz", x=rng.integers(0, 256, sides, dtype=np.uint8))
+    for name, weight in (("hostile", np.eye(192)[:4]), ("honest", rng.normal(size=(4, 192)))):
+        layer = mole.FirstLayer.linear(weight.astype(np.float32), None, input_shape=(3, 8, 8))
+        mole.save(layer, tmp_path / f"{name}.safetensors")
+        done = call(
+            "review", "images.npz", "--layer", f"{name}.safetensors", "--out", f"{name}.png", cwd=tmp_path
+        )
+        first, *others = done.stderr.splitlines()
+        assert first.startswith("HOSTILE: its channels 0, 1, 2, 3 copy single pixels") is (
+            name == "hostile"
+        )
+        assert "HOSTILE" not in "".join(others)
+        assert done.returncode == (sides[1] == 9)
+        assert ("mole: " in done.stderr) is (sides[1] == 9)
+
+
+def test_quiet_does_not_hide_a_hostile_layer(tmp_path, rng):
+    np.savez(tmp_path / "images.npz", x=rng.integers(0, 256, (4, 8, 8, 3), dtype=np.uint8))
+    layer = mole.FirstLayer.linear(np.eye(192)[:4].astype(np.float32), None, input_shape=(3, 8, 8))
+    mole.save(layer, tmp_path / "layer.safetensors")
+    done = call("review", "images.npz", "--layer", "layer.safetensors", "--quiet", cwd=tmp_path)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("HOSTILE")
+
+
+def test_a_picture_that_is_there_is_in_the_way_only_of_another_one(tmp_path, rng):
+    (tmp_path / "review.png").write_bytes(b"mine")
+    np.savez(tmp_path / "sound.npz", x=rng.normal(size=(20, 1, 30)).astype(np.float32))
+    weight = rng.normal(size=(4, 1, 9)).astype(np.float32)
+    mole.save(mole.FirstLayer.conv(weight, None, input_shape=(1, 30)), tmp_path / "sound.safetensors")
+    assert right("review", "sound.npz", "--layer", "sound.safetensors", cwd=tmp_path)["picture"] is None
+    mole.save(make_layer(), tmp_path / "layer.safetensors")
+    write_npz(tmp_path / "data.npz")
+    done = call("review", "data.npz", "--layer", "layer.safetensors", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "review.png exists already" in done.stderr
+    assert (tmp_path / "review.png").read_bytes() == b"mine"

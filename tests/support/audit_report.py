@@ -4,6 +4,7 @@ import numpy as np
 
 from mole.attacks.tools.attack import Attack, Attacker
 from mole.attacks.tools.views import OutsiderView
+from mole.audit.levels import Level, Status
 from mole.audit.paper_figures import (
     kappa_against_ssim,
     photograph,
@@ -12,7 +13,7 @@ from mole.audit.paper_figures import (
 )
 from mole.audit.particulars import Particulars
 from mole.audit.pictures import picture, stretched
-from mole.audit.report import AttackReport, Cost, Level, Picture, Plot, Report, Status, Verdict
+from mole.audit.report import AttackReport, Cost, Picture, Plot, Report, Verdict
 from mole.audit.scoring import Score
 from mole.sources.bundled import fashion_mnist
 

@@ -26,6 +26,7 @@ class Bounded:
         unit: a share, an area under a curve, or decibels.
         margin: what more than chance is taken for nothing.
         meaning: what it says, for the page.
+        candidates: out of how many the image of a row was picked; None for every other figure.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Bounded:
     unit: Unit = "share"
     margin: float = 0.0
     meaning: str = ""
+    candidates: int | None = None
 
     @property
     def exceeds(self) -> bool:

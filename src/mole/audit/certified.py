@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from mole.errors import DeliveryError, MissingExtraError
@@ -12,7 +13,7 @@ from mole.foreign_text import shown
 from mole.protection.certificate import Certificate
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
-from mole.provider.spending import Spending
+from mole.provider.spending import GivenAway, Spending
 from mole.quantities import counted, joined
 
 DELTA = 1e-5
@@ -34,6 +35,7 @@ class Certified:
         of_few, of_many: how often the right one of 1,000 and of a million candidates is picked at most.
         noise: what was seen of the noise, in words.
         is_noisy: whether nothing speaks against it.
+        views: how many rows each image has.
     """
 
     split: str
@@ -48,6 +50,12 @@ class Certified:
     of_many: float
     noise: str
     is_noisy: bool
+    views: int = 1
+
+    @property
+    def image_bits(self) -> float:
+        """Bits that all rows of an image tell at most."""
+        return self.views * self.bits
 
 
 def certified(delivery: Delivery) -> tuple[Certified, ...]:
@@ -66,7 +74,7 @@ def _certified(delivery: Delivery, split: str, one: Certificate) -> Certified:
         split, delivery.split(split).rows, one.features, one.clip, one.sigma, one.bits, one.mu,
         _epsilon(one), one.identification(FEW), one.identification(MANY),
         noise=problem or f"the rows agree with noise of {one.sigma:.3g} in each number",
-        is_noisy=problem is None,
+        is_noisy=problem is None, views=delivery.split(split).views,
     )  # fmt: skip
 
 
@@ -111,9 +119,8 @@ def _other_deliveries(delivery: Delivery, key: MorphKey | None) -> str:
     """What the images have given away in all deliveries under the key, as far as that was counted."""
     if key is None:
         return NO_SPENDING.format("its key was not given")
-    ledger = Ledger(key.fingerprint, key.path)
     try:
-        found = Spending.kept(ledger).given_away(delivery.manifest.delivery_id)
+        found = _given_away(delivery, key)
     except DeliveryError as error:
         return NO_SPENDING.format(error.message)
     if found is None:
@@ -124,3 +131,16 @@ def _other_deliveries(delivery: Delivery, key: MorphKey | None) -> str:
         f"Several deliveries of one image add up as well: in {joined(times)} under this key so far, what "
         f"counts for any one image of this one comes to {counted_bits(found.bits)} at most."
     )
+
+
+def bits_so_far(delivery: Delivery, key: MorphKey | None) -> float | None:
+    """Bits that no image has exceeded in all that left under the key; None where nobody counted them."""
+    with suppress(DeliveryError):  # `unsaid` says what the matter is
+        found = None if key is None else _given_away(delivery, key)
+        return None if found is None else found.bits
+    return None
+
+
+def _given_away(delivery: Delivery, key: MorphKey) -> GivenAway | None:
+    ledger = Ledger(key.fingerprint, key.path)
+    return Spending.kept(ledger).given_away(delivery.manifest.delivery_id)

@@ -8,8 +8,8 @@ nothing.
 from collections.abc import Mapping, Sequence
 
 from mole.attacks.tools.attack import Attacker, Somebody
-from mole.audit.report import Level, Verdict
-from mole.audit.verdicts import PICKS_OUT
+from mole.audit.levels import Level
+from mole.audit.report import Verdict
 
 SEALED = (
     "This delivery is sealed: strangers were not given these files in the clear. The attacks of strangers "
@@ -67,7 +67,7 @@ def _anybody_learns(levels: Mapping[Somebody, Level], sealed: bool) -> bool:
 
 def _done(verdict: Verdict) -> str:
     """What an attacker does who has broken something: rough copies are not the images."""
-    return "pick most of them out" if PICKS_OUT in verdict.sentence else "get them back"
+    return "pick most of them out" if verdict.is_rough else "get them back"
 
 
 def _strangers(done: Mapping[Somebody, str], sealed: bool) -> str:

@@ -14,7 +14,8 @@ from markupsafe import Markup
 from mole.attacks.tools.attack import Somebody
 from mole.audit.headline import NOT_SEALED, SEALED
 from mole.audit.intervals import share
-from mole.audit.report import AttackReport, Picture, Plot, Report, Status, Verdict
+from mole.audit.levels import Level, Promise
+from mole.audit.report import AttackReport, Picture, Plot, Report, Verdict
 from mole.audit.verdicts import success
 from mole.audit.wording import glossary, in_short, measured, plainly
 from mole.foreign_text import shown
@@ -51,12 +52,14 @@ def render(report: Report, plots: Sequence[Plot] = ()) -> str:
     template = templates().get_template(name)
     return template.render(
         report=report,
-        groups=[] if alone else groups(report),
+        groups=groups(report) if report.is_promise_broken or not alone else [],
         alone=alone,
         plots=plots,
         particulars=particulars_of(report),
         sealing=_sealing(report),
         terms=glossary(report.attacks),
+        labels=Level,
+        promises=Promise,
         meanings={one.name: one.meaning for found in report.attacks for one in found.figures},
         has_pictures=has_pictures,
         running=running_title(report),
@@ -129,12 +132,7 @@ def groups(report: Report) -> list[Group]:
 
 
 def _of(attacks: Sequence[AttackReport], attacker: Somebody, *, tried: bool) -> tuple[AttackReport, ...]:
-    return tuple(
-        one
-        for one in attacks
-        if one.attack.attacker == attacker
-        and (one.status in (Status.NOT_APPLICABLE, Status.NOT_TRIED)) is not tried
-    )
+    return tuple(one for one in attacks if one.attack.attacker == attacker and one.was_run is tried)
 
 
 def _address(picture: Picture) -> str:

@@ -17,13 +17,14 @@ import numpy as np
 from mole._version import __version__
 from mole.attacks import PROTECTED_ATTACKS
 from mole.attacks.tools.attack import Attack, Finding
-from mole.audit.certified import Certified, certified, unsaid
+from mole.audit.certified import Certified, bits_so_far, certified, unsaid
 from mole.audit.from_delivery import DAMAGED, OTHER_LAYER, check_key
+from mole.audit.levels import Status
 from mole.audit.pictures import can_be_shown, picture
 from mole.audit.protected_scoring import figures_of, score_of
 from mole.audit.protected_subject import ProtectedSubject, attacked_split, protected_subject
 from mole.audit.protected_verdicts import protected_headline, protected_verdicts, status_of_figures
-from mole.audit.report import AttackReport, Picture, Report, Status
+from mole.audit.report import AttackReport, Picture, Report
 from mole.audit.scoring import Truth
 from mole.audit.seen_through_front import FrontOfDelivery, front_of
 from mole.audit.trying import try_all
@@ -124,7 +125,7 @@ def audit_protected(
     verdicts = protected_verdicts(attacks, certificates)
     return Report(
         subject=_facts(delivery, subject),
-        headline=protected_headline(verdicts, certificates),
+        headline=protected_headline(verdicts, certificates, bits_so_far(delivery, given.key)),
         date=datetime.now(UTC).date().isoformat(),
         warnings=tuple(doubts),
         verdicts=verdicts,

@@ -63,7 +63,7 @@ def _picked(finding: Finding, truth: ProtectedTruth, certificate: Certificate) -
         hits = int((places == truth.right[count]).sum())
         yield Bounded(
             f"Picked out of {count:,}", share_of(hits, len(places)), chance=1 / count,
-            bound=certificate.identification(count), meaning=PICKED,
+            bound=certificate.identification(count), meaning=PICKED, candidates=count,
         )  # fmt: skip
 
 

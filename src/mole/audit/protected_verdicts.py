@@ -1,7 +1,8 @@
 """From figures to words, for protected rows: within the certificate, better than chance, or broken.
 
 A figure that exceeds its bound, and not by chance, cannot be: whoever sees it looks at software that is
-broken, or at noise that was left out. Nothing else on a page is as bad, and it is said first.
+broken, or at noise that was left out. Nothing else on a page is as bad, and it is said first. A figure that
+beats chance within its bound is what was agreed to, and no leak.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,8 @@ from collections.abc import Sequence
 from mole.attacks.tools.attack import Reader
 from mole.audit.bounded import Bounded
 from mole.audit.certified import Certified
-from mole.audit.report import AttackReport, Level, Status, Verdict
+from mole.audit.levels import Level, Promise, Status
+from mole.audit.report import AttackReport, Verdict
 from mole.audit.verdicts import PICKED_OUT
 from mole.exchange.protection_words import counted_bits
 from mole.foreign_text import shown
@@ -21,6 +23,7 @@ DO_NOT = (
 )
 FEWER = "If that is too much, deliver with fewer bits."
 TOO_WEAK = "The certificate allows that: deliver with fewer bits, and treat this delivery like the images."
+NOT_THIS_ONE = "Do not hand this delivery over"
 NO_BETTER = "no better than the mean image"
 
 
@@ -40,8 +43,8 @@ def status_of_figures(figures: Sequence[Bounded], *, is_rebuilt: bool = False) -
 
 def _is_picked_out(figures: Sequence[Bounded]) -> bool:
     """Whether nearly all images are picked out of the most candidates, which hides none of them."""
-    picked = [one for one in figures if one.name.startswith("Picked out of")]
-    return bool(picked) and picked[-1].measured.value >= PICKED_OUT
+    picked = {one.candidates: one.measured.value for one in figures if one.candidates is not None}
+    return bool(picked) and picked[max(picked)] >= PICKED_OUT
 
 
 def protected_verdicts(
@@ -62,21 +65,23 @@ def _verdict(reader: Reader, attacks: Sequence[AttackReport], noise: str | None)
     figures = [figure for one in own for figure in one.figures]
     if beyond := [one for one in figures if one.exceeds]:
         sentence = f"does better than the certificate allows, {IMPLEMENTATION}: {beyond[-1]}"
-        return Verdict(reader, Level.BROKEN, sentence, DO_NOT)
+        return Verdict(reader, Level.BROKEN, sentence, DO_NOT, promise=Promise.EXCEEDED)
     if noise is not None:
         sentence = f"is held back by nothing: the noise is not there ({noise}), {IMPLEMENTATION}"
-        return Verdict(reader, Level.BROKEN, sentence, DO_NOT)
+        return Verdict(reader, Level.BROKEN, sentence, DO_NOT, promise=Promise.NO_NOISE)
     if not figures:
         why = own[0].words.rstrip(".") if own else "no attack was asked for"
-        return Verdict(reader, Level.UNKNOWN, f"was not tested: {why[:1].lower()}{why[1:]}", "")
-    level = max((one.status.level for one in own), key=lambda level: level.rank)
+        sentence = f"was not tested: {why[:1].lower()}{why[1:]}"
+        return Verdict(reader, Level.UNKNOWN, sentence, "", promise=Promise.UNTESTED)
+    best = max((one.status.level for one in own), key=lambda level: level.rank)
     told = _told(reader, figures)
-    if level == Level.BROKEN:
-        return Verdict(reader, level, f"gets what the certificate allows, which is much: {told}", TOO_WEAK)
-    if level == Level.LEAKS:
-        words = f"does better than chance, and no better than the certificate allows: {told}"
-        return Verdict(reader, level, words, FEWER)
-    return Verdict(reader, level, f"does no better than chance: {told}", "")
+    if best == Level.BROKEN:
+        sentence = f"gets what the certificate allows, which is much: {told}"
+        return Verdict(reader, Level.BROKEN, sentence, TOO_WEAK, promise=Promise.WEAK)
+    if best == Level.LEAKS:
+        sentence = f"does better than chance, and no better than the certificate allows: {told}"
+        return Verdict(reader, Level.WITHIN, sentence, FEWER, promise=Promise.KEPT)
+    return Verdict(reader, best, f"does no better than chance: {told}", "", promise=Promise.KEPT)
 
 
 def _told(reader: Reader, figures: Sequence[Bounded]) -> str:
@@ -92,20 +97,38 @@ def _told(reader: Reader, figures: Sequence[Bounded]) -> str:
     return str(better[-1] if reader == Reader.FINDER else max(better, key=lambda one: one.measured.value))
 
 
-def protected_headline(verdicts: Sequence[Verdict], certificates: Sequence[Certified]) -> str:
-    """All verdicts in a sentence or two, the certificate first unless it does not hold."""
-    levels = [verdict.level for verdict in verdicts]
-    if any(IMPLEMENTATION in verdict.sentence for verdict in verdicts):
+def protected_headline(
+    verdicts: Sequence[Verdict], certificates: Sequence[Certified], so_far: float | None = None
+) -> str:
+    """All verdicts in a sentence or two, the certificate first unless it does not hold.
+
+    Args:
+        verdicts: one for each attacker.
+        certificates: of each split.
+        so_far: bits that no image has exceeded in all that left under the key, if that was counted.
+    """
+    promises = {verdict.promise for verdict in verdicts}
+    if Promise.EXCEEDED in promises:
+        return f"{NOT_THIS_ONE}: attacks get more out of it than its certificate allows, {IMPLEMENTATION}."
+    if Promise.NO_NOISE in promises:
         return (
-            "Do not hand this delivery over: attacks get more out of it than its certificate allows, "
+            f"{NOT_THIS_ONE}: its rows do not have the noise that its certificate speaks of, "
             f"{IMPLEMENTATION}."
         )
-    bits = counted_bits(max(one.bits for one in certificates))
-    each = f"Each row tells {bits} about its image at most, whoever reads it"
-    if Level.BROKEN in levels:
-        return f"{each}, and that is too much to hide images: treat this delivery like them."
-    untested = [verdict.attacker.label for verdict in verdicts if verdict.level == Level.UNKNOWN]
+    told = _bits(certificates, so_far)
+    if Promise.WEAK in promises:
+        return f"{told}, and that is too much to hide images: treat this delivery like them."
+    untested = [verdict.attacker.label for verdict in verdicts if verdict.promise == Promise.UNTESTED]
     if len(untested) == len(verdicts):
-        return f"{each}. No attack was tried."
+        return f"{told}. No attack was tried."
     left = f" Not tested: {', '.join(untested)}." if untested else ""
-    return f"{each}, and no attack we tried did better than that allows.{left}"
+    return f"{told}, and no attack we tried did better than that allows.{left}"
+
+
+def _bits(certificates: Sequence[Certified], so_far: float | None) -> str:
+    """What is told about an image in all of its rows, and in whatever else left under the key."""
+    here = max(one.image_bits for one in certificates)
+    told = f"This delivery tells {counted_bits(here)} about each image at most"
+    if so_far is not None and so_far > here and counted_bits(so_far) != counted_bits(here):
+        told += f", and all that left under its key so far {counted_bits(so_far)}"
+    return f"{told}, whoever reads it"

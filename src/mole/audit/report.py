@@ -4,91 +4,21 @@
     report.verdicts[0].level is Level.NOTHING_FOUND
     page = report.save("audit")
 
-Words that machines read, such as 'nothing found' and 'not tried', are strings of a type that also knows
-what a page calls them.
+Levels and the like, which machines read as well, are in `mole.audit.levels`.
 """
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from mole.attacks.tools.attack import Attack, Attacker, Somebody
 from mole.audit.bounded import Bounded
 from mole.audit.certified import Certified
+from mole.audit.levels import Level, Promise, Status, Tone
 from mole.audit.particulars import Particulars
 from mole.audit.scoring import Score
-
-Tone = Literal["good", "warn", "bad", "none"]
-"""What gives a word its shape and colour on the page; the words alone carry the meaning."""
-
-
-class Level(StrEnum):
-    """What an attacker can do, the least alarming first.
-
-    >>> Level.LEAKS.value, Level.LEAKS.label, Level.LEAKS.tone, Level.LEAKS.rank
-    ('leaks', 'Leaks', 'warn', 2)
-    """
-
-    label: str
-    tone: Tone
-
-    UNKNOWN = "not tested", "Not tested", "none"
-    NOTHING_FOUND = "nothing found", "Nothing found", "good"
-    LEAKS = "leaks", "Leaks", "warn"
-    BROKEN = "broken", "Broken", "bad"
-
-    def __new__(cls, value: str, label: str, tone: Tone) -> "Level":
-        """A string that knows how a page shows it."""
-        member = str.__new__(cls, value)
-        member._value_, member.label, member.tone = value, label, tone
-        return member
-
-    @property
-    def rank(self) -> int:
-        """How bad it is, from 0."""
-        return list(Level).index(self)
-
-    @property
-    def alarm(self) -> int:
-        """How early a reader should hear of it: what was not tested comes before what found nothing."""
-        return (Level.NOTHING_FOUND, Level.UNKNOWN, Level.LEAKS, Level.BROKEN).index(self)
-
-
-class Status(StrEnum):
-    """What came of an attack.
-
-    >>> Status.PARTLY.value, Status.PARTLY.label, Status.PARTLY.tone, Status.PARTLY.level.value
-    ('partly succeeded', 'Attack partly succeeded', 'warn', 'leaks')
-
-    Attributes:
-        label: what a page calls it.
-        level: what it says of its attacker; UNKNOWN where nothing was compared with the truth.
-    """
-
-    label: str
-    level: Level
-
-    SUCCEEDED = "succeeded", "Attack succeeded", Level.BROKEN
-    PARTLY = "partly succeeded", "Attack partly succeeded", Level.LEAKS
-    FAILED = "failed", "Attack failed", Level.NOTHING_FOUND
-    NOT_APPLICABLE = "not applicable", "Not applicable", Level.UNKNOWN
-    NOT_TRIED = "not tried", "Not tried", Level.UNKNOWN  # no time left, or something was not given
-    NOT_COMPARED = "not compared", "Tried, not compared", Level.UNKNOWN  # there was no truth
-    GAVE_UP = "gave up", "Gave up", Level.UNKNOWN
-
-    def __new__(cls, value: str, label: str, level: Level) -> "Status":
-        """A string that knows how a page shows it."""
-        member = str.__new__(cls, value)
-        member._value_, member.label, member.level = value, label, level
-        return member
-
-    @property
-    def tone(self) -> Tone:
-        """That of its level."""
-        return self.level.tone
 
 
 @dataclass(frozen=True)
@@ -103,6 +33,8 @@ class Verdict:
         fully_tested: whether no attack was left out that might have found more. What is broken needs no
             further attack, and what is unknown was never tested in full.
         untried: the part of the sentence that says what could not be tried, which no page cuts off.
+        is_rough: whether what it gets of images are rough copies, which tell them apart and no more.
+        promise: what became of the promise of a certificate; None where there is none.
     """
 
     attacker: Somebody
@@ -111,6 +43,8 @@ class Verdict:
     advice: str
     fully_tested: bool = True
     untried: str = ""
+    is_rough: bool = False
+    promise: Promise | None = None
 
     def __post_init__(self) -> None:
         if self.level in (Level.UNKNOWN, Level.BROKEN):
@@ -118,7 +52,9 @@ class Verdict:
 
     @property
     def label(self) -> str:
-        """What a page calls it: 'Leaks', or 'Leaks, not tested in full'."""
+        """What a page calls it: 'Leaks', 'Leaks, not tested in full', or 'Broken: noise missing'."""
+        if self.promise is not None and self.level == Level.BROKEN:
+            return self.promise.label
         is_said = self.fully_tested or self.level == Level.UNKNOWN
         return self.level.label if is_said else f"{self.level.label}, not tested in full"
 
@@ -131,6 +67,11 @@ class Verdict:
     def alarm(self) -> int:
         """How early a reader should hear of it."""
         return (Level.UNKNOWN if self._is_half_known else self.level).alarm
+
+    @property
+    def lacks_noise(self) -> bool:
+        """Whether it follows from noise that is missing, whatever attacks found."""
+        return self.promise == Promise.NO_NOISE
 
     @property
     def _is_half_known(self) -> bool:
@@ -196,6 +137,11 @@ class AttackReport:
     facts: Mapping[str, Any] = field(default_factory=dict)
     pictures: tuple[tuple[Picture, ...], ...] = ()
     figures: tuple[Bounded, ...] = ()
+
+    @property
+    def was_run(self) -> bool:
+        """Whether it was begun at all."""
+        return self.status not in (Status.NOT_APPLICABLE, Status.NOT_TRIED)
 
 
 @dataclass(frozen=True)
@@ -265,10 +211,19 @@ class Report:
         )
 
     @property
+    def was_attacked(self) -> bool:
+        """Whether any attack was run."""
+        return any(attack.was_run for attack in self.attacks)
+
+    @property
     def is_certificate_alone(self) -> bool:
         """Whether a certificate is all that it has, because what attacks need was not given."""
-        is_untested = all(verdict.level == Level.UNKNOWN for verdict in self.verdicts)
-        return bool(self.certificates and self.remarks) and is_untested
+        return bool(self.certificates and self.remarks) and not self.was_attacked
+
+    @property
+    def is_promise_broken(self) -> bool:
+        """Whether what left is not what its certificate speaks of: nothing that it says holds then."""
+        return any(verdict.promise is not None and verdict.promise.is_broken for verdict in self.verdicts)
 
     def save(
         self,

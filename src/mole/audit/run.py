@@ -23,10 +23,11 @@ from mole.audit.from_delivery import subject_of_delivery
 from mole.audit.from_elsewhere import with_other, with_public
 from mole.audit.from_setting import subject_of_setting
 from mole.audit.headline import headline
+from mole.audit.levels import Status
 from mole.audit.particulars import BAD_SIGNATURE, Particulars
 from mole.audit.pictures import pictures_of
 from mole.audit.protected_run import Given, audit_protected, refuse_other
-from mole.audit.report import AttackReport, Report, Status
+from mole.audit.report import AttackReport, Report
 from mole.audit.scoring import score
 from mole.audit.subject import FEWEST_SCORED, Subject
 from mole.audit.tile_words import remarks_on

@@ -6,9 +6,10 @@ whatever a delivery is called and whatever its classes are called: long texts ar
 
 from collections.abc import Iterable, Mapping
 
+from mole.audit.levels import Level
 from mole.audit.page import running_title, templates
 from mole.audit.particulars import Particulars
-from mole.audit.report import Level, Report, Verdict
+from mole.audit.report import Report, Verdict
 from mole.errors import ParameterError
 from mole.foreign_text import listed, shown
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from mole.attacks.tools.attack import Attack, Finding
 from mole.attacks.tools.views import MissingInputError, NotApplicableError
-from mole.audit.report import AttackReport, Status
+from mole.audit.levels import Status
+from mole.audit.report import AttackReport
 from mole.errors import MoleError
 from mole.progress import Progress
 

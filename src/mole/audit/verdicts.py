@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from mole.attacks.tools.attack import Attacker, Measure
 from mole.audit.advice import advice_on, advice_without_findings
-from mole.audit.report import AttackReport, Level, Status, Verdict
+from mole.audit.levels import Level, Status
+from mole.audit.report import AttackReport, Verdict
 from mole.audit.scoring import Score
 from mole.audit.subject import Subject
 from mole.audit.wording import duration, matches
@@ -22,7 +23,7 @@ GOOD_COPY = 30.0  # dB: what is rebuilt less well is not called recovered
 SEEN_MAP, SEEN_COMPONENT, SEEN_NEIGHBOURS = 0.6, 0.5, 0.5
 SEEN_LINKS, SEEN_MEMBERSHIP = 0.5, 0.75
 LUCKY = 8  # matches: luck gives one, and as many as this once in 100,000 attacks
-AT_LEAST, NOT_TESTED, PICKS_OUT = "can do at least the same: ", "was not tested: ", "picks out "
+AT_LEAST = "can do at least the same: "
 NO_PUBLIC = "give public images of the same kind to try them"
 
 
@@ -133,12 +134,12 @@ def _at_least(own: Verdict, weaker: Verdict) -> Verdict:
     """The verdict on an attacker whose own attacks came less far; what was not tested stays said."""
     more, untried = "", weaker.untried
     if not own.fully_tested and weaker.level != Level.BROKEN:
-        untested = own.sentence.startswith(NOT_TESTED)
+        untested = own.level == Level.UNKNOWN
         more = f"what more it can do {own.sentence}" if untested else f"beyond that, {own.sentence}"
         untried = _joined(weaker.untried, more if untested else own.untried)
     return Verdict(
         own.attacker, weaker.level, _joined(f"{AT_LEAST}{weaker.sentence}", more), weaker.advice,
-        fully_tested=own.fully_tested and weaker.fully_tested, untried=untried,
+        fully_tested=own.fully_tested and weaker.fully_tested, untried=untried, is_rough=weaker.is_rough,
     )  # fmt: skip
 
 
@@ -154,7 +155,7 @@ def _verdict(
     untried = [one for one in attacks if one.status in (Status.NOT_TRIED, Status.GAVE_UP)]
     missing = _missing(untried, given)
     if not tried:
-        return Verdict(attacker, Level.UNKNOWN, f"{NOT_TESTED}{_why(attacks)}", "")
+        return Verdict(attacker, Level.UNKNOWN, f"was not tested: {_why(attacks)}", "")
     best = max(tried, key=success)
     level = _level(best)
     if level == Level.NOTHING_FOUND:  # what came furthest beyond luck, of those with most images to mix up
@@ -166,7 +167,10 @@ def _verdict(
         more = "" if level == Level.BROKEN else missing
         advice = advice_on([best.attack], taken)
         sentence = _joined(_sentence(best), more)
-        return Verdict(attacker, level, sentence, advice, fully_tested=not untried, untried=more)
+        return Verdict(
+            attacker, level, sentence, advice,
+            fully_tested=not untried, untried=more, is_rough=_is_rough(best),
+        )  # fmt: skip
     leaking = sorted((one for one in tried if _level(one) == level), key=success, reverse=True)
     advice = advice_on([one.attack for one in leaking], taken)
     sentence = _joined(_leaks(leaking), missing)
@@ -226,11 +230,17 @@ def _sentence(best: AttackReport) -> str:
     among = score.among or 0
     count, fidelity = round((score.reidentified or 0.0) * among), score.psnr
     counted = f"{count:,} of {among:,}"
-    if best.status == Status.SUCCEEDED and (fidelity is None or fidelity >= GOOD_COPY):
+    if not _is_rough(best):
         whole = f"every image, {counted}" if count == among else f"{counted} images"
         return f"recovers {whole}, {how}"
     told = "" if fidelity is None else f" ({fidelity:.0f} dB)"
-    return f"{PICKS_OUT}{counted} images, from rough copies{told}, {how}"
+    return f"picks out {counted} images, from rough copies{told}, {how}"
+
+
+def _is_rough(best: AttackReport) -> bool:
+    """Whether what was rebuilt tells images apart, and is not the images."""
+    fidelity = _score(best).psnr
+    return best.status != Status.SUCCEEDED or (fidelity is not None and fidelity < GOOD_COPY)
 
 
 def _got_nowhere(best: AttackReport, tried: Sequence[AttackReport], given: Tried) -> str:

@@ -134,6 +134,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "fully_tested": verdict.fully_tested,
         "sentence": verdict.sentence,
         "advice": verdict.advice,
+        **({} if verdict.promise is None else {"promise": verdict.promise.value}),
     }
 
 

@@ -128,8 +128,8 @@ def audit(
         FailOn | None,
         typer.Option(
             metavar=choices(get_args(FailOn)),
-            help="Exit with 3 if an attacker came that far, and with 4 if one was not tested in full. The "
-            "page is written all the same.",
+            help="Exit with 3 if an attacker came that far, and with 4 if one was not tested in full. What "
+            "a certificate allows is no leak. The page is written all the same.",
         ),
     ] = None,
     force: Annotated[
@@ -231,7 +231,7 @@ def _plainly(status: str) -> str:
 
 def _lines(report: "Report") -> list[str]:
     """What was found of each attacker; of a certificate that nothing was tried on, what it takes to try."""
-    if report.is_certificate_alone:
+    if report.is_certificate_alone and not report.is_promise_broken:
         return [*report.promises, *report.remarks]
     return [f"{verdict.who}: {verdict.sentence}." for verdict in report.in_order]
 
@@ -239,9 +239,13 @@ def _lines(report: "Report") -> list[str]:
 def _fail_on(worst: FailOn, verdicts: Sequence["Verdict"]) -> None:
     """End with a code that tells whether an attacker came that far, or whether nobody knows."""
     severe = get_args(FailOn)[: get_args(FailOn).index(worst) + 1]
-    reached = [verdict.attacker.label for verdict in verdicts if verdict.level.value in severe]
+    reached = [verdict for verdict in verdicts if verdict.level.value in severe]
     if reached:
-        complain(f"--fail-on {worst}: reached by {', '.join(reached)}")
+        if all(verdict.lacks_noise for verdict in reached):  # perhaps without any attack
+            complain(f"--fail-on {worst}: the noise that its certificate speaks of is missing")
+        else:
+            who = ", ".join(verdict.attacker.label for verdict in reached)
+            complain(f"--fail-on {worst}: reached by {who}")
         raise typer.Exit(REACHED)
     untested = [verdict.attacker.label for verdict in verdicts if not verdict.fully_tested]
     if untested:

@@ -66,8 +66,8 @@ SHUFFLED = (
 )
 NOT_WHITENED = (
     "with this core a stranger who gets morphed files and has similar images learns brightness, "
-    "colour and layout of yours; a key that learns from your images with --data, or from similar ones with "
-    "--public, hides them"
+    "colour and layout of yours; unless the key is for a protected delivery, let it learn from your images "
+    "with --data, or from similar ones with --public, which hides more"
 )
 FEW = (
     "{images:,} images are too few for a core of side {side}; {enough:,} would be enough. These are "
@@ -142,7 +142,8 @@ def keygen(
         raise CallError("--shuffle-tiles needs the side of the tiles: add --tile")
     if not learning and (window or depth != "8" or skip_bad):
         raise CallError(
-            "--window, --depth and --skip-bad say how --data is read: add it, or leave them out"
+            "--window, --depth and --skip-bad say how --data and --public are read: add one, or leave "
+            "them out"
         )
     first = load_first_layer(layer) if layer_signer is None else load_signed_layer(layer, layer_signer)[0]
     _check_place(out, kind)
@@ -200,14 +201,18 @@ def _check_call(kind: CoreKind, learning: list[str], mode: Mode | None, resize: 
     if kind != "whitened" and learning:
         raise CallError(f"core '{kind}' learns nothing from data: leave out --data and --public")
     if not learning and (mode or resize):
-        raise CallError("--mode and --resize say how --data is read: add it, or leave them out")
+        raise CallError(
+            "--mode and --resize say how --data and --public are read: add one, or leave them out"
+        )
 
 
 def _tell_of(key: MorphKey, first: FirstLayer, out: Path, *, quiet: bool) -> None:
     """Say what a new key needs, and what it does not hide."""
     if key.core == "whitened":
         say(f"{out}.whitening belongs to it: keep that too.", quiet=quiet)
-    elif len(first.input_shape) > 1:  # features of a front are no images
+    elif (
+        len(first.input_shape) > 1
+    ):  # a row of numbers is no image, and front features in maps look like one
         warn(NOT_WHITENED, quiet=quiet)
     learnt = key.learnt
     if learnt is not None and not learnt.is_enough:

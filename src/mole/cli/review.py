@@ -23,8 +23,9 @@ from mole.cli.options import (
 )
 from mole.cli.terminal import progress_bar, say, show, warn, warn_of
 from mole.exchange.signatures import load_signed_layer
+from mole.provider.copying import copies_of
 from mole.provider.picture_sheet import save_sheet
-from mole.provider.review import Review, contact_sheet, review_layer
+from mole.provider.review import Review, contact_sheet, review_layer, told_of_copies
 from mole.scheme.layer_sizes import augmented_bytes, too_large
 from mole.scheme.shapes import shape_text
 from mole.sources.inspection import inspect
@@ -53,8 +54,13 @@ def review(
 
     Every image is checked, and a few are drawn.
     """
-    check_output(out, force=force)
     first, signature = load_signed_layer(layer, layer_signer)
+    copies = copies_of(first)
+    for problem in told_of_copies(copies):  # first, and even if quiet: images that cannot be used end it
+        say(problem)
+    has_picture = len(first.input_shape) == 3
+    if has_picture:
+        check_output(out, force=force)
     source = open_source(data, labels=False, window=parse_window(window), bits=parse_depth(depth))
     preparation = Preparation.for_layer(first, mode=mode, resize=resize)
     if reason := too_large(augmented_bytes(first)):
@@ -68,11 +74,10 @@ def review(
     if (left_out := looked.error(skipped=True)) is not None:
         warn_of(left_out, quiet=quiet)
     plain = preparation.samples(source, samples, skip_bad=skip_bad)
-    found = review_layer(first, plain)
-    has_picture = len(first.input_shape) == 3
+    found = review_layer(first, plain, copies)
     if has_picture:
         save_sheet(out, contact_sheet(found, plain))
-    for finding in found.findings:
+    for finding in found.told_of_features:
         say(finding, quiet=quiet)
     show(
         {

@@ -91,7 +91,7 @@ def refuse_taken(out: str | os.PathLike[str] | Store, parts: Mapping[str, Any]) 
     try:
         names = store.names()
     except DeliveryError as error:
-        if isinstance(store, LocalStore) or not error.message.endswith("it does not exist"):
+        if isinstance(store, LocalStore) or not error.is_missing:
             raise
         raise DeliveryError(
             f"{store.label} cannot be written: there is no such bucket, so make it, or correct the name"

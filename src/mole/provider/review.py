@@ -46,11 +46,12 @@ class Review:
     @property
     def findings(self) -> list[str]:
         """In plain words, the worst first."""
+        return [*told_of_copies(self.copies), *self.told_of_features]
+
+    @property
+    def told_of_features(self) -> list[str]:
+        """What the features show besides, in plain words."""
         words = []
-        if self.copies.words:
-            words.append(f"HOSTILE: its {self.copies.words}: do not augment it")
-        if self.copies.not_looked_at:
-            words.append(f"it is too large to look at {self.copies.not_looked_at}: they may copy pixels")
         if self.rank == self.patch:
             words.append(
                 "its features pin down every pixel: whoever puts the channels in order can rebuild the "
@@ -70,8 +71,24 @@ class Review:
         return words
 
 
-def review_layer(layer: FirstLayer, plain: Array) -> Review:
-    """Look at a layer with some plain images, (n, *input_shape)."""
+def told_of_copies(copies: Copies) -> list[str]:
+    """What is wrong with a layer that copies pixels, in plain words: it shows without any image."""
+    words = []
+    if copies.words:
+        words.append(f"HOSTILE: its {copies.words}: do not augment it")
+    if copies.not_looked_at:
+        words.append(f"it is too large to look at {copies.not_looked_at}: they may copy pixels")
+    return words
+
+
+def review_layer(layer: FirstLayer, plain: Array, copies: Copies | None = None) -> Review:
+    """Look at a layer with some plain images, (n, *input_shape).
+
+    Args:
+        layer: the developer's.
+        plain: the images.
+        copies: what it copies, if that was looked at already.
+    """
     features = features_of(layer, plain)
     kernels = layer.ungrouped_weight.reshape(layer.channels, -1).astype(np.float64)
     singular = np.linalg.svd(kernels, compute_uv=False)
@@ -81,7 +98,7 @@ def review_layer(layer: FirstLayer, plain: Array) -> Review:
         rebuilt=rebuilt,
         correlation=_correlation(rebuilt, plain),
         looks_like_image=best_map(features, plain),
-        copies=copies_of(layer),
+        copies=copies_of(layer) if copies is None else copies,
         rank=int((singular > RANK_TOLERANCE * singular[0]).sum()),
         patch=kernels.shape[1],
     )

@@ -140,9 +140,8 @@ class Location:
         There are none where nothing is; a file holds just the empty name.
         """
         self._refresh()
-        return set(
-            map(self.inside, self._ask("listed", self._local_paths if self.is_local else self._found))
-        )
+        listed = self._local_paths if self.is_local else self._found
+        return set(map(self.inside, self._ask("listed", listed)))
 
     def open(self, *, refresh: bool = False) -> IO[bytes]:
         """The file, opened for reading; where others write too, without relying on earlier listings."""
@@ -263,7 +262,9 @@ class Location:
         try:
             return question()
         except Exception as error:  # every file system has errors of its own
-            raise self.error(f"{self.label} cannot be {verb}: {reason_of(error)}") from None
+            refusal = self.error(f"{self.label} cannot be {verb}: {reason_of(error)}")
+            refusal.is_missing = isinstance(error, FileNotFoundError)
+            raise refusal from None
 
 
 def fingerprint(place: Location, files: Mapping[str, FileMark]) -> str:
