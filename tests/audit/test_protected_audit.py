@@ -48,8 +48,8 @@ def test_verdicts_and_headline_say_what_that_comes_to(report):
     assert {verdict.promise for verdict in report.verdicts} == {Promise.KEPT}
     assert report.verdicts[0].label == "Within the certificate"
     assert report.headline == (
-        "This delivery tells 1 bit about each image at most, whoever reads it, and no attack we tried did "
-        "better than that allows."
+        "This delivery tells 1 bit about each image at most, on average, whoever reads it, and no attack "
+        "we tried did better than that allows."
     )
     picked = report.verdicts[0].sentence
     assert picked.startswith("does better than chance, and no better than the certificate allows: picked")
@@ -168,7 +168,7 @@ def test_audit_json_has_every_figure_beside_its_bound(report, tmp_path):
     assert {one["promise"] for one in told["verdicts"]} == {"kept"}
     sheet = (tmp_path / "audit" / "summary.html").read_text()
     assert "16 noisy features of an image" in sheet
-    assert "This delivery tells 1 bit about each image at most" in sheet
+    assert "This delivery tells 1 bit about each image at most, on average" in sheet
     assert "Each row tells 1 bit about its image at most" in sheet
     assert "obfuscation" not in sheet
 

@@ -263,6 +263,14 @@ def test_tried_but_not_compared():
     assert (verdict.level, "no truth to compare with" in verdict.sentence) == (Level.UNKNOWN, True)
 
 
+def test_too_few_images_are_named_as_the_reason():
+    few = Tried(images=9, side=64, labels=False, public=0)
+    verdict = verdicts_of([report(Attacker.OUTSIDER, Status.NOT_COMPARED)], few)[0]
+    assert verdict.sentence == (
+        "was not tested: what attacks found in 9 images tells nothing: audit a delivery of 16 or more"
+    )
+
+
 def test_images_that_can_all_be_picked_out_are_not_hidden():
     rough = report(Attacker.OUTSIDER, Status.PARTLY, reidentified=0.95, among=256, correlation=0.7)
     assert verdicts_of([rough])[0].level == Level.BROKEN

@@ -8,7 +8,7 @@ from mole.audit.crop import Crop, split_crops
 from mole.audit.from_delivery import SHOWN_WHOLE, blocks_told
 from mole.audit.from_elsewhere import with_public_images
 from mole.audit.scoring import Truth
-from mole.audit.subject import FEWEST_SCORED, SCORED, Subject
+from mole.audit.subject import FEWEST_IMAGES, SCORED, Subject
 from mole.errors import ParameterError
 from mole.exchange.shards import Dtype, Encoding
 from mole.provider.keys import MorphKey
@@ -40,7 +40,7 @@ def subject_of_setting(
     crop = Crop.of(layout.name, layer.input_shape, layout.kappa, LayerGeometry.of(layer))
     wanted = _wanted(layout), PUBLIC
     if crop is not None:
-        wanted = (max(2 * FEWEST_SCORED, min(FEWEST, MOST_WHOLE // layout.elements)),) * 2
+        wanted = (max(FEWEST_IMAGES, min(FEWEST, MOST_WHOLE // layout.elements)),) * 2
     images = bundled_images(layer.input_shape, private=wanted[0], public=wanted[1])
     key = MorphKey.generate(
         layer.input_shape,

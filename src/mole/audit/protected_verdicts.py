@@ -128,7 +128,7 @@ def protected_headline(
 def _bits(certificates: Sequence[Certified], so_far: float | None) -> str:
     """What is told about an image in all of its rows, and in whatever else left under the key."""
     here = max(one.image_bits for one in certificates)
-    told = f"This delivery tells {counted_bits(here)} about each image at most"
+    told = f"This delivery tells {counted_bits(here)} about each image at most, on average"
     if so_far is not None and so_far > here and counted_bits(so_far) != counted_bits(here):
         told += f", and all that left under its key so far {counted_bits(so_far)}"
     return f"{told}, whoever reads it"

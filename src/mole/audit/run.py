@@ -29,7 +29,7 @@ from mole.audit.pictures import pictures_of
 from mole.audit.protected_run import Given, audit_protected, refuse_other
 from mole.audit.report import AttackReport, Report
 from mole.audit.scoring import score
-from mole.audit.subject import FEWEST_SCORED, Subject
+from mole.audit.subject import FEWEST_IMAGES, FEWEST_SCORED, Subject
 from mole.audit.tile_words import remarks_on
 from mole.audit.trying import try_all
 from mole.audit.verdicts import Tried, judged, verdicts_of
@@ -232,7 +232,7 @@ def _too_few(subject: Subject) -> tuple[str, ...]:
     if subject.scored >= FEWEST_SCORED:
         return ()
     return (
-        f"There are only {len(subject.morphed)} rows: with fewer than {2 * FEWEST_SCORED} nothing that "
+        f"There are only {len(subject.morphed)} rows: with fewer than {FEWEST_IMAGES} nothing that "
         "attacks found could be compared with the truth.",
     )
 
@@ -244,7 +244,7 @@ def _compared(subject: Subject, attack: Attack, finding: Finding, seconds: float
     return AttackReport(
         attack,
         Status.NOT_COMPARED,
-        finding.words if enough else f"{finding.words} There was no truth to compare it with.",
+        finding.words if enough else f"{finding.words} There was too little to compare it with.",
         seconds=round(seconds, 2),
         score=score(finding, truth) if truth is not None and enough else None,
         facts=dict(finding.facts),

@@ -24,6 +24,7 @@ from mole.scheme.shapes import Array, Shape, block_size
 
 SCORED = 256  # rows that attacks rebuild and the scorer compares; those that a developer knows come after
 FEWEST_SCORED = 8
+FEWEST_IMAGES = 2 * FEWEST_SCORED  # half of them may be known to the attacker
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -14,8 +14,9 @@ from mole.audit.advice import advice_on, advice_without_findings
 from mole.audit.levels import Level, Status
 from mole.audit.report import AttackReport, Verdict
 from mole.audit.scoring import Score
-from mole.audit.subject import Subject
+from mole.audit.subject import FEWEST_IMAGES, Subject
 from mole.audit.wording import duration, matches
+from mole.quantities import counted
 from mole.scheme.shapes import block_size
 
 REBUILT_CORRELATION, REBUILT_SHARE, PICKED_OUT = 0.8, 0.5, 0.9
@@ -155,7 +156,7 @@ def _verdict(
     untried = [one for one in attacks if one.status in (Status.NOT_TRIED, Status.GAVE_UP)]
     missing = _missing(untried, given)
     if not tried:
-        return Verdict(attacker, Level.UNKNOWN, f"was not tested: {_why(attacks)}", "")
+        return Verdict(attacker, Level.UNKNOWN, f"was not tested: {_why(attacks, given)}", "")
     best = max(tried, key=success)
     level = _level(best)
     if level == Level.NOTHING_FOUND:  # what came furthest beyond luck, of those with most images to mix up
@@ -197,10 +198,13 @@ def _score(attack: AttackReport) -> Score:
     return attack.score or Score()
 
 
-def _why(attacks: Sequence[AttackReport]) -> str:
+def _why(attacks: Sequence[AttackReport], given: Tried) -> str:
     """Why nothing is known of an attacker."""
     if any(one.status == Status.NOT_COMPARED for one in attacks):
-        return "attacks were tried, but there was no truth to compare with what they found"
+        if given.images < FEWEST_IMAGES:
+            few = counted(given.images, "image")
+            return f"what attacks found in {few} tells nothing: audit a delivery of {FEWEST_IMAGES} or more"
+        return "attacks ran, but there was no truth to compare with what they found"
     for status in (Status.NOT_TRIED, Status.GAVE_UP, Status.NOT_APPLICABLE):
         for one in attacks:
             if one.status == status:

@@ -25,7 +25,7 @@ from mole.cli.options import (
     parse_window,
     refuse_for_others,
 )
-from mole.cli.terminal import progress_bar, say, show, warn, warn_of, warnings_said
+from mole.cli.terminal import note, progress_bar, say, show, warn, warn_of, warnings_said
 from mole.cli.wrong_calls import CallError
 from mole.errors import KeyFileError
 from mole.exchange.delivery import UNFINISHED
@@ -69,6 +69,7 @@ NOT_WHITENED = (
     "colour and layout of yours; unless the key is for a protected delivery, let it learn from your images "
     "with --data, or from similar ones with --public, which hides more"
 )
+LARGE = 8192  # side of a core that takes minutes
 FEW = (
     "{images:,} images are too few for a core of side {side}; {enough:,} would be enough. These are "
     "hidden as well as with more, but images that come later are not. More images help, yours with "
@@ -166,6 +167,7 @@ def keygen(
         with progress_bar("Reading", quiet=quiet) as progress:
             count = sample_size(layout or Layout.of("rows", first.input_shape, kappa))
             sample = sample_of(sources, preparation, count, skip_bad=skip_bad, progress=progress)
+    _tell_of_time(layout or Layout.of("rows", first.input_shape, kappa), quiet=quiet)
     with progress_bar("Making the core", quiet=quiet) as progress:
         key = MorphKey.generate(
             first.input_shape,
@@ -203,6 +205,16 @@ def _check_call(kind: CoreKind, learning: list[str], mode: Mode | None, resize: 
     if not learning and (mode or resize):
         raise CallError(
             "--mode and --resize say how --data and --public are read: add one, or leave them out"
+        )
+
+
+def _tell_of_time(layout: Layout, *, quiet: bool) -> None:
+    """Say beforehand what takes minutes, and what would be quicker."""
+    if layout.block >= LARGE:
+        note(
+            f"a core of side {layout.block:,} takes minutes to make, and its layer much memory: with "
+            "--tile both are smaller, and hide less",
+            quiet=quiet,
         )
 
 
