@@ -98,6 +98,13 @@ MISTAKES = {
     (*OURS, "--served-name", "other"): "ask for 'model': give --served-name",
     ("--key", "provider.key"): "add --layer",
     (*OURS, "--checkpoint", "x"): "--checkpoint does not go with --url",
+    (
+        *OURS,
+        *PROTECTED,
+        "--clip",
+        "2",
+    ): "length of 1.0, and those of requests are clipped to 2.0: give --clip",
+    (*OURS, "--clip", "2"): "--clip is for protected deliveries: add --front",
     (*OURS, "--budget", "5"): "--budget is for protected deliveries: add --front",
 }
 
@@ -108,6 +115,9 @@ def test_mistakes_are_said_before_anything_is_sent(place, running, options):
 
 
 def test_other_mistakes(place, tmp_path):
+    assert "--clip is for predictions by a server: add --url" in wrong(
+        "predict", "more.npz", "--clip", "2", cwd=place
+    )
     assert "add --url, or leave it out" in wrong("predict", "delivery", "--key", "provider.key", cwd=place)
     assert "is another machine: use https" in wrong(
         "predict", "more.npz", "--url", "http://192.0.2.1", *OURS, *PROTECTED, cwd=place

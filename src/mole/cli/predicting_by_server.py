@@ -52,6 +52,14 @@ ServerBitsOption = Annotated[
         metavar="N", help="With --url and --front: bits that a request tells about an image at most."
     ),
 ]
+ServerClipOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="C",
+        help="With --url and --front: the largest length of an image's features, as in the delivery, if "
+        "not 1.",
+    ),
+]
 ServerBudgetOption = Annotated[
     float | None,
     typer.Option(
@@ -74,6 +82,7 @@ def predict_by_server(
     certificate: Path | None,
     front: Path | None,
     bits: str | None,
+    clip: float | None,
     budget: float | None,
     split: str | None,
     mode: Mode | None,
@@ -94,7 +103,7 @@ def predict_by_server(
     if key is None or layer is None:
         missing = "--key" if key is None else "--layer"
         raise CallError(f"--url needs --key and --layer, to morph what is sent: add {missing}")
-    protect = protection_asked_for(front, bits, None, None, 1.0, budget)
+    protect = protection_asked_for(front, bits, None, None, 1.0 if clip is None else clip, budget)
     first = load(layer)
     if not isinstance(first, FirstLayer):
         raise CallError(f"{layer} is an augmented layer: give the developer's first layer")

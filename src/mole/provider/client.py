@@ -144,13 +144,17 @@ class Client:
         """What the server says of its network, checked against the provider's own files; asked once.
 
         Raises:
-            ServerError: if it cannot be reached, or its network is for another key, layer or front.
+            ServerError: if it cannot be reached, or its network is for another key, layer, front or clip.
         """
         with self._asking:
             if self._served is None:
                 said = persistently(lambda: self._channel.metadata(self.model), self._patience)
-                front = None if self._protected is None else self._protected.front
-                self._served = Served.of(said, self.key, self.layer, front)
+                front, clip = (
+                    (None, None)
+                    if self._protected is None
+                    else (self._protected.front, self._protected.clip)
+                )
+                self._served = Served.of(said, self.key, self.layer, front, clip)
             return self._served
 
     def predict(self, images: npt.NDArray[Any], *, progress: Progress = no_progress) -> Answers:

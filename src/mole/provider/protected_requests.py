@@ -31,13 +31,15 @@ class ProtectedRequests:
 
     Attributes:
         front: the developer's, checked.
+        clip: the largest length of an image's features.
         bits: what one row tells at most.
     """
 
     def __init__(
         self, front: Front, terms: Protection, key: MorphKey, spending: Spending, budget: float | None
     ) -> None:
-        self.front, self.bits = front, terms.certificates[SPLIT].bits
+        certificate = terms.certificates[SPLIT]
+        self.front, self.clip, self.bits = front, certificate.clip, certificate.bits
         self._key, self._spending, self._budget = key, spending, budget
         self._protector = Protector(front, terms)
         self._is_kept = False
