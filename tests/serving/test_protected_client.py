@@ -6,11 +6,13 @@ import pytest
 import mole
 from deliveries import SHAPE
 from fronts import feature_key, feature_layer, write_front
-from mole.errors import ServerError
+from mole.errors import ParameterError, ServerError, ShapeError
 from mole.protection.front_file import read_front
 from mole.provider.keys import MorphKey
 from mole.provider.ledger import Ledger
+from mole.provider.protected_requests import as_stored
 from mole.provider.spending import Spending
+from mole.scheme.normalisation import Normalisation
 from played import facts_for, played
 
 
@@ -57,3 +59,47 @@ def test_the_clip_of_the_delivery_is_asked_with(front, images):
         client.predict(images)
     assert len(seen) == 1
     assert list(spent(feature_key()).values()) == pytest.approx([2.0] * 5)
+
+
+@pytest.fixture
+def asked(front):
+    """A client of a server that answers, and what this was sent."""
+    with played([], facts_of(front, 1.0)) as (url, seen), client_of(url, front) as client:
+        yield client, seen
+
+
+@pytest.mark.parametrize("count", [0, 1, 4, 6])
+def test_every_image_is_counted_by_an_original_of_its_own(asked, images, count):
+    client, seen = asked
+    originals = [as_stored(images[number % 5]) for number in range(count)]
+    with pytest.raises(ShapeError, match=rf"5 images and {count} originals? w.* each image is counted by"):
+        client.predict_plain(read_plain(images), originals=originals)
+    assert seen == []
+    assert spent(feature_key()) == {}
+
+
+def test_protected_requests_need_originals(asked, images):
+    client, seen = asked
+    with pytest.raises(ParameterError, match=r"by what it was made from, .*: give originals="):
+        client.predict_plain(read_plain(images))
+    assert seen == []
+    assert spent(feature_key()) == {}
+
+
+def test_images_of_another_shape_are_refused_before_they_are_counted(asked, images):
+    client, seen = asked
+    with pytest.raises(ShapeError, match="do not fit a front of 3x8x8"):
+        client.predict_plain(read_plain(images)[:, :, :4], originals=list(images))
+    assert seen == []
+    assert spent(feature_key()) == {}
+
+
+def test_an_image_is_the_same_one_however_it_is_asked_about(asked, images):
+    client, _ = asked
+    client.predict(images)
+    client.predict_plain(read_plain(images), originals=[as_stored(one) for one in images])
+    assert list(spent(feature_key()).values()) == pytest.approx([4.0] * 5)
+
+
+def read_plain(images: np.ndarray) -> np.ndarray:
+    return Normalisation((0.5,) * 3, (0.3,) * 3).apply(images)

@@ -188,12 +188,21 @@ class Client:
 
         Args:
             plain: (n, *input_shape) of the first layer, or of the front.
-            originals: what each was made from, by which protected requests count.
+            originals: what each was made from, as it is stored: protected requests are counted by them,
+                and need them.
             progress: told how many were answered.
+
+        Raises:
+            ParameterError: if protected requests are given without originals.
         """
+        if self._protected is not None and originals is None:
+            raise ParameterError(
+                "protected requests count an image by what it was made from, to know it from deliveries",
+                advice={"originals": None},
+            )
         served = self.served()  # before anything is spent
-        if self._protected is not None:
-            plain = self._protected.rows(plain, originals if originals is not None else list(plain))
+        if self._protected is not None and originals is not None:
+            plain = self._protected.rows(plain, originals)
         morphed = np.asarray(morph(plain, self.key), np.float32)
         batches = [
             _Batch(morphed[start : start + self._batch_rows], secrets.token_hex(16))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mole.errors import ParameterError
+from mole.errors import ParameterError, ShapeError
 from mole.protection.front_file import Front
 from mole.protection.terms import Protection
 from mole.provider.counting import image_digest
@@ -20,6 +20,7 @@ from mole.provider.ledger import Ledger
 from mole.provider.protect import Protect, check_core
 from mole.provider.protector import Protector
 from mole.provider.spending import Spending
+from mole.quantities import counted
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Array
 
@@ -70,8 +71,16 @@ class ProtectedRequests:
             originals: what each was made from, by which it is counted.
 
         Raises:
+            ShapeError: if there is not one for each image, or they do not fit the front.
             DeliveryError: if an image would exceed its budget.
         """
+        if len(originals) != len(plain):
+            raise ShapeError(
+                f"{counted(len(plain), 'image')} and {counted(len(originals), 'original')} were given: "
+                "each image is counted by its own"
+            )
+        if plain.shape[1:] != self.front.input_shape:  # known now, and not when it was counted
+            raise ShapeError(f"images of shape {plain.shape} do not fit a front of {self.front}")
         given: dict[str, float] = {}
         for one in originals:
             digest = image_digest(one, self._key)
