@@ -15,9 +15,12 @@ from mole.provider.keys import MorphKey
 
 @contextmanager
 def played(
-    answers: list, facts: ServedFacts | None, *, others: dict | None = None
+    answers: list, facts: ServedFacts | None, *, others: dict | None = None, otherwise=None
 ) -> Iterator[tuple[str, list]]:
-    """A server that does as it is told: an answer is a status, 'hang up', or a function of the request."""
+    """A server that does as it is told: an answer is a status, 'hang up', or a function of the request.
+
+    Once it has given all its answers, it gives those of `otherwise`, or right ones.
+    """
     seen: list[tuple[str, bytes]] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -33,7 +36,7 @@ def played(
             body = self.rfile.read(int(self.headers["Content-Length"]))
             request = unpack(body, "inputs", self.headers[LENGTH_HEADER])
             seen.append((request.id, request.tensors[0].content))
-            answer = answers.pop(0) if answers else right
+            answer = answers.pop(0) if answers else otherwise or right
             if answer == "hang up":
                 self.connection.close()
                 self.close_connection = True
