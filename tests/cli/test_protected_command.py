@@ -126,6 +126,10 @@ def test_images_do_not_come_back(place):
         (["--front", "front.onnx", "--bits", "1", "--sigma", "1"], "--front needs one of"),
         (["--front", "front.onnx", "--bits", "much"], "'much' is not an amount: write --bits 1"),
         (["--front", "front.onnx", "--bits", "-1"], "a positive number of bits at most"),
+        (
+            ["--front", "front.onnx", "--bits", "train=1,train=8"],
+            "'train=1,train=8' has two amounts for split 'train': leave out one of them",
+        ),
         (["--front", "front.onnx", "--bits", "train=1"], "give one for each split, or one for all"),
         (["--front", "data.npz", "--bits", "1"], "data.npz is not an ONNX file"),
         (["--front", "nothing.onnx", "--bits", "1"], "nothing.onnx"),

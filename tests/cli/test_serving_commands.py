@@ -1,6 +1,8 @@
 """From a protected delivery to answers of a server, as commands of both roles, and what goes wrong."""
 
 import json
+import shutil
+import stat
 
 import numpy as np
 import onnx
@@ -12,9 +14,11 @@ import mole
 from command import call, files_in, right
 from fronts import feature_key
 from heads import turning_layer, write_classes, write_telling_front
+from mole.exchange.inference_messages import Message, Tensor
 from mole.exchange.served_model import read_served
 from mole.torch import CheckpointFacts, save_checkpoint
 from mole.torch.networks import build_network
+from played import played
 from secrets_kept import DEVELOPER, RECIPIENT
 from served import Running, serving
 
@@ -84,6 +88,34 @@ def test_protected_requests_are_answered_and_counted(place, running, tmp_path):
     assert after["requests"] == ledger["requests"]
 
 
+def both_alike(request: Message) -> Message:
+    rows = request.tensors[0].floats()
+    return Message((Tensor.of("probabilities", np.full((len(rows), 2), 0.5, np.float32)),), request.id)
+
+
+def test_what_was_answered_is_kept_until_the_rest_is(place, tmp_path, monkeypatch):
+    monkeypatch.setenv("MOLE_STATE", str(tmp_path / "state"))  # bits of its own
+    (mine := tmp_path / "mine").mkdir()
+    for name in ("more.npz", "front.onnx", "layer.safetensors", "provider.key", "me"):
+        shutil.copy(place / name, mine)
+    (found := tmp_path / "found").mkdir()
+    out, unfinished = found / "found.parquet", found / "found.parquet.unfinished"
+    facts = read_served(place / "model.onnx").facts
+    with played([both_alike, 503, 400], facts, otherwise=both_alike) as (url, _):
+        asked = ("predict", "more.npz", "--url", url, *OURS, *PROTECTED, "--out", out)
+        done = call(*asked, cwd=mine)
+        assert done.returncode == 1
+        assert f"mole: note: the answers that came are in {unfinished}; the same command" in done.stderr
+        assert "refuses (400): not now" in done.stderr
+        assert files_in(found) == {unfinished.name}
+        assert stat.S_IMODE(unfinished.stat().st_mode) == 0o600
+        done = call(*asked, "--json", cwd=mine)
+    assert done.returncode == 0
+    assert f"to an earlier call are taken from {unfinished}" in done.stderr
+    assert json.loads(done.stdout)["rows"] == 91
+    assert files_in(found) == {out.name}
+
+
 MISTAKES = {
     (
         "--key",
@@ -98,6 +130,13 @@ MISTAKES = {
     (*OURS, "--served-name", "other"): "ask for 'model': give --served-name",
     ("--key", "provider.key"): "add --layer",
     (*OURS, "--checkpoint", "x"): "--checkpoint does not go with --url",
+    (
+        *OURS,
+        *PROTECTED,
+        "--clip",
+        "2",
+    ): "length of 1.0, and those of requests are clipped to 2.0: give --clip",
+    (*OURS, "--clip", "2"): "--clip is for protected deliveries: add --front",
     (*OURS, "--budget", "5"): "--budget is for protected deliveries: add --front",
 }
 
@@ -108,6 +147,9 @@ def test_mistakes_are_said_before_anything_is_sent(place, running, options):
 
 
 def test_other_mistakes(place, tmp_path):
+    assert "--clip is for predictions by a server: add --url" in wrong(
+        "predict", "more.npz", "--clip", "2", cwd=place
+    )
     assert "add --url, or leave it out" in wrong("predict", "delivery", "--key", "provider.key", cwd=place)
     assert "is another machine: use https" in wrong(
         "predict", "more.npz", "--url", "http://192.0.2.1", *OURS, *PROTECTED, cwd=place

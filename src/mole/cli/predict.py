@@ -31,6 +31,7 @@ from mole.cli.predicting_by_server import (
     ServerBitsOption,
     ServerBudgetOption,
     ServerCertificateOption,
+    ServerClipOption,
     ServerKeyOption,
     ServerLayerOption,
     TokenFileOption,
@@ -76,6 +77,7 @@ def predict(
     token_file: TokenFileOption = None,
     certificate: ServerCertificateOption = None,
     bits: ServerBitsOption = None,
+    clip: ServerClipOption = None,
     budget: ServerBudgetOption = None,
     mode: ModeOption = None,
     resize: ResizeOption = None,
@@ -113,15 +115,15 @@ def predict(
         raise CallError(f"predictions are a Parquet file: give {out.name} the ending .parquet")
     of_server = {
         "--key": key, "--layer": layer, "--served-name": model, "--token-file": token_file,
-        "--certificate": certificate, "--bits": bits, "--budget": budget,
+        "--certificate": certificate, "--bits": bits, "--clip": clip, "--budget": budget,
         "--passphrase-file": passphrase_file,
     }  # fmt: skip
     if url is not None:
         check_output(out, force=force)
         facts = predict_by_server(
             data, url, out, key=key, layer=layer, model=model, token_file=token_file,
-            certificate=certificate, front=front, bits=bits, budget=budget, split=split, mode=mode,
-            resize=resize, skip_bad=skip_bad, window=window, depth=depth, batch_size=batch_size,
+            certificate=certificate, front=front, bits=bits, clip=clip, budget=budget, split=split,
+            mode=mode, resize=resize, skip_bad=skip_bad, window=window, depth=depth, batch_size=batch_size,
             passphrase_file=passphrase_file, identity=identity, quiet=quiet,
             others={"--checkpoint": checkpoint, "--network": network, "--head": head, "--device": device},
         )  # fmt: skip

@@ -85,8 +85,13 @@ def parse_amount(option: str, text: str | None) -> Amount | None:
         if "=" not in text:
             return float(text)
         parts = [part.rpartition("=") for part in text.split(",")]
-        return {name.strip(): float(value) for name, _, value in parts}
+        amounts = [(name.strip(), float(value)) for name, _, value in parts]
     except ValueError:
         raise CallError(
             f"'{text}' is not an amount: write {option} 1, or {option} train=1,test=8"
         ) from None
+    names = [name for name, _ in amounts]
+    for name in names:
+        if names.count(name) > 1:
+            raise CallError(f"'{text}' has two amounts for split '{name}': leave out one of them")
+    return dict(amounts)

@@ -8,12 +8,13 @@ What is done to images follows from the provider's own files: the first layer sa
 the key how they are morphed. What the server says is compared with them, and never followed.
 """
 
+import json
 import secrets
 import threading
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +30,7 @@ from mole.exchange.served_model import INPUT
 from mole.progress import Progress, no_progress
 from mole.protection.front_file import Front
 from mole.provider.channels import Address, Channel, persistently
+from mole.provider.gathering import Arrived, Batch, gather
 from mole.provider.grpc_channel import GrpcChannel
 from mole.provider.http_channel import HttpChannel
 from mole.provider.keys import MorphKey
@@ -45,14 +47,6 @@ from mole.scheme.shapes import Array, Shape, element_count
 BYTES_AT_ONCE = 1 << 23  # of a request
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """Morphed rows that go as one request, under one id however often they are sent."""
-
-    rows: Array
-    id: str
-
-
 class Client:
     """Asks a developer's server about images, morphed.
 
@@ -61,6 +55,7 @@ class Client:
         model: what the server calls the network.
         key: what morphs.
         layer: the first layer that the key was used for; None for plain data as it is.
+        at_once: how many images are under way at a time.
     """
 
     def __init__(
@@ -123,6 +118,7 @@ class Client:
         self._log, self._place, self._patience = RequestLog.beside(ledger), address.place, patience
         sample = 4 * element_count(key.input_shape)
         self._batch_rows = max(1, min(batch_rows, BYTES_AT_ONCE // sample))
+        self.at_once = self._batch_rows * connections
         self._senders = ThreadPoolExecutor(connections, thread_name_prefix="request")
         self._served: Served | None = None
         self._asking = threading.Lock()
@@ -140,17 +136,29 @@ class Client:
             return self.key.input_shape, None
         return takes.input_shape, takes.normalisation
 
+    def call(self) -> str:
+        """What answers depend on besides images: a digest that only the holder of the key can compute."""
+        parts: list[Any] = [self.url, self.model, repr(self.served())]
+        parts.append(None if self.layer is None else self.layer.fingerprint)
+        if self._protected is not None:
+            parts += [self._protected.front.digest, self._protected.clip, self._protected.bits]
+        return self.key.mac("call-of-server", json.dumps(parts))
+
     def served(self) -> Served:
         """What the server says of its network, checked against the provider's own files; asked once.
 
         Raises:
-            ServerError: if it cannot be reached, or its network is for another key, layer or front.
+            ServerError: if it cannot be reached, or its network is for another key, layer, front or clip.
         """
         with self._asking:
             if self._served is None:
                 said = persistently(lambda: self._channel.metadata(self.model), self._patience)
-                front = None if self._protected is None else self._protected.front
-                self._served = Served.of(said, self.key, self.layer, front)
+                front, clip = (
+                    (None, None)
+                    if self._protected is None
+                    else (self._protected.front, self._protected.clip)
+                )
+                self._served = Served.of(said, self.key, self.layer, front, clip)
             return self._served
 
     def predict(self, images: npt.NDArray[Any], *, progress: Progress = no_progress) -> Answers:
@@ -178,21 +186,32 @@ class Client:
         plain: Array,
         *,
         originals: Sequence[npt.NDArray[Any]] | None = None,
+        arrived: Arrived | None = None,
         progress: Progress = no_progress,
     ) -> Answers:
         """The same for plain data, normalised already.
 
         Args:
             plain: (n, *input_shape) of the first layer, or of the front.
-            originals: what each was made from, by which protected requests count.
+            originals: what each was made from, as it is stored: protected requests are counted by them,
+                and need them.
+            arrived: told of the answers to each request as they come, also where others fail.
             progress: told how many were answered.
+
+        Raises:
+            ParameterError: if protected requests are given without originals.
         """
+        if self._protected is not None and originals is None:
+            raise ParameterError(
+                "protected requests count an image by what it was made from, to know it from deliveries",
+                advice={"originals": None},
+            )
         served = self.served()  # before anything is spent
-        if self._protected is not None:
-            plain = self._protected.rows(plain, originals if originals is not None else list(plain))
+        if self._protected is not None and originals is not None:
+            plain = self._protected.rows(plain, originals)
         morphed = np.asarray(morph(plain, self.key), np.float32)
         batches = [
-            _Batch(morphed[start : start + self._batch_rows], secrets.token_hex(16))
+            Batch(start, morphed[start : start + self._batch_rows], secrets.token_hex(16))
             for start in range(0, len(morphed), self._batch_rows)
         ]
         bits = None if self._protected is None else self._protected.bits
@@ -200,19 +219,21 @@ class Client:
             [LoggedRequest(one.id, now(), self._place, self.model, len(one.rows), bits) for one in batches]
         )
         found, answered = [], list[str]()
-        waiting = [self._senders.submit(self._ask, batch, served) for batch in batches]
+
+        def take(batch: Batch, rows: npt.NDArray[np.float32]) -> None:
+            found.append(rows)
+            answered.append(batch.id)
+            if arrived is not None:
+                arrived(batch.start, rows)
+            progress(sum(map(len, found)), len(morphed))
+
         try:
-            for batch, future in zip(batches, waiting, strict=True):
-                found.append(future.result())
-                answered.append(batch.id)
-                progress(sum(map(len, found)), len(morphed))
+            gather(batches, [self._senders.submit(self._ask, batch, served) for batch in batches], take)
         finally:
-            for future in waiting:
-                future.cancel()
             self._log.answered(answered)
         return served.answers(found)
 
-    def _ask(self, batch: _Batch, served: Served) -> npt.NDArray[np.float32]:
+    def _ask(self, batch: Batch, served: Served) -> npt.NDArray[np.float32]:
         """Send one request until it is answered."""
         parameters = {KEY_PARAMETER: self.key.fingerprint} if served.checks_key else {}
         request = Message((Tensor.of(INPUT, batch.rows),), batch.id, parameters, (), True)

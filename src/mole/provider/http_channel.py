@@ -2,6 +2,7 @@
 
 import http.client
 import ssl
+import time
 from queue import Empty, LifoQueue
 from typing import Any
 from urllib.parse import quote
@@ -11,6 +12,7 @@ from mole.exchange.inference_messages import LENGTH_HEADER, Message, pack, unpac
 from mole.foreign_text import shown
 from mole.limits import MAX_INLINE_BYTES, MAX_REQUEST_BYTES
 from mole.provider.channels import Address, ModelMetadata, other_protocol
+from mole.provider.timed_socket import TimedSocket
 from mole.storage.typed_json import Fields, FormatError, parse_json
 
 LATER = {408, 425, 429, 502, 503, 504}
@@ -64,8 +66,10 @@ class HttpChannel:
         address = self._address
         if address.token is not None:
             headers = {**headers, "Authorization": f"Bearer {address.token}"}
+        end = time.monotonic() + address.timeout
         connection = self._connection()
         try:
+            self._begin(connection, end)
             connection.request(method, address.path + place, body, headers)
             response = connection.getresponse()
             content = response.read((most if response.status == 200 else MOST_OF_AN_ERROR) + 1)
@@ -90,10 +94,16 @@ class HttpChannel:
         except Empty:
             address = self._address
         if self._tls is None:
-            return http.client.HTTPConnection(address.host, address.port, timeout=address.timeout)
-        return http.client.HTTPSConnection(
-            address.host, address.port, timeout=address.timeout, context=self._tls
-        )
+            return http.client.HTTPConnection(address.host, address.port)
+        return http.client.HTTPSConnection(address.host, address.port, context=self._tls)
+
+    def _begin(self, connection: http.client.HTTPConnection, end: float) -> None:
+        """Connect, if need be, and let nothing on a connection take longer than until then."""
+        used: Any = connection.sock
+        if used is None:
+            connection.sock = TimedSocket.to(self._address.host, self._address.port, self._tls, end)
+        else:
+            used.begin(end)
 
 
 def _metadata(fields: Fields) -> ModelMetadata:
@@ -124,6 +134,8 @@ def _no_answer(error: Exception, address: Address) -> ServerError:
     """Why there is none, and whether there may be one later."""
     if isinstance(error, http.client.BadStatusLine) and not isinstance(error, ConnectionError):
         return other_protocol(address, "HTTP/1.1", "grpc")
+    if isinstance(error, TimeoutError) and error.errno is None:  # ours, and not the network's
+        return TryAgainError(f"{address.place} did not answer within {address.timeout:g} s")
     said = shown(getattr(error, "strerror", None) or str(error) or type(error).__name__)
     is_refused = isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError)
     return (ServerError if is_refused else TryAgainError)(f"{address.place} cannot be reached: {said}")

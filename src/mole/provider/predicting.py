@@ -1,18 +1,23 @@
 """Predictions by a developer's server for all images of a source, as a table."""
 
+import hashlib
+import json
 import warnings
 from os import PathLike
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from mole.errors import MoleWarning
 from mole.progress import Progress, no_progress
 from mole.provider.at_home import Seen, chosen_split, class_numbers, classes_apart, plain_batches, table_of
 from mole.provider.client import Client
+from mole.provider.kept_answers import KeptAnswers
+from mole.quantities import counted
 from mole.sources.opening import open_source
 from mole.sources.preparation import Mode, Preparation, Resize
-from mole.sources.source import Source
+from mole.sources.source import Source, Split
 
 
 def predict_images(
@@ -23,6 +28,7 @@ def predict_images(
     mode: Mode | None = None,
     resize: Resize | None = None,
     skip_bad: bool = False,
+    kept: KeptAnswers | None = None,
     progress: Progress = no_progress,
 ) -> pa.Table:
     """An answer for every image: its name, the class, the probability of each class, and its label.
@@ -36,7 +42,11 @@ def predict_images(
         mode: how colours are brought to what the layer, or the front, takes.
         resize: how sizes are.
         skip_bad: leave out images that cannot be used.
+        kept: where answers are kept as they come: an image whose answer is there is not asked about again.
         progress: told how many were answered.
+
+    Warns:
+        MoleWarning: if answers are there, or the images are of other classes than the network knows.
 
     Raises:
         SourceError: if images cannot be read.
@@ -54,10 +64,10 @@ def predict_images(
         if numbers is None:
             words = classes_apart(source, served.class_names, served.classes, "network")
             warnings.warn(f"labels are left out: {words}", MoleWarning, stacklevel=2)
+    asking = _Asking(client, kept)
     for name, index, plain in plain_batches(preparation, source, skip_bad=skip_bad):
         part = source.splits[name]
-        originals = [part.read(one).values for one in index] if client.is_protected else None
-        found.append(client.predict_plain(plain, originals=originals).probabilities)
+        found.append(asking.probabilities(name, part, index, plain))
         splits += [name] * len(index)
         names += [part.name_of(one) for one in index]
         if part.labels is not None and numbers is not None:
@@ -67,3 +77,57 @@ def predict_images(
     known = np.array(labels, np.int64) if labels and len(labels) == len(names) else None
     seen = Seen(splits, names, every.probabilities.astype(np.float64), known, every.class_names)
     return table_of(seen, seen.scores, every.classes)
+
+
+class _Asking:
+    """Asks about images whose answers are not there already, and keeps those that come."""
+
+    def __init__(self, client: Client, kept: KeptAnswers | None) -> None:
+        self._client, self._kept = client, kept
+        self._call = "" if kept is None else client.call()
+        self._before = {} if kept is None else kept.of(self._call)
+        if kept is not None and self._before:
+            warnings.warn(
+                f"{counted(len(self._before), 'answer')} to an earlier call are taken from {kept.path}: "
+                "remove it to ask for all again",
+                MoleWarning,
+                stacklevel=3,
+            )
+
+    def probabilities(
+        self, name: str, part: Split, index: list[int], plain: npt.NDArray[np.float32]
+    ) -> npt.NDArray[np.float32]:
+        """Those of some images of a split, (n, classes)."""
+        known = [self._digest(name, part.name_of(one), row) for one, row in zip(index, plain, strict=True)]
+        missing = [place for place, digest in enumerate(known) if digest not in self._before]
+
+        found = {
+            place: self._before[digest] for place, digest in enumerate(known) if digest in self._before
+        }
+        # Protected ones are counted before they are sent: no more at a time than are under way.
+        step = self._client.at_once if self._client.is_protected else max(1, len(missing))
+        for start in range(0, len(missing), step):
+            asked = missing[start : start + step]
+            images = [index[one] for one in asked]
+            answers = self._ask(part, images, plain[asked], [known[one] for one in asked])
+            found |= zip(asked, answers, strict=True)
+        return np.stack([found[place] for place in range(len(known))])
+
+    def _ask(
+        self, part: Split, index: list[int], plain: npt.NDArray[np.float32], digests: list[str]
+    ) -> npt.NDArray[np.float32]:
+        """Ask about images, and keep what comes."""
+
+        def arrived(start: int, rows: npt.NDArray[np.float32]) -> None:
+            if self._kept is not None:
+                self._kept.keep(self._call, digests[start : start + len(rows)], rows)
+
+        originals = [part.read(one).values for one in index] if self._client.is_protected else None
+        return self._client.predict_plain(plain, originals=originals, arrived=arrived).probabilities
+
+    def _digest(self, split: str, name: str, plain: npt.NDArray[np.float32]) -> str:
+        """What names an image of a call; only the holder of the key can compute it."""
+        if self._kept is None:
+            return ""
+        content = hashlib.sha256(plain.tobytes()).hexdigest()
+        return self._client.key.mac("image-of-call", json.dumps([split, name, content]))

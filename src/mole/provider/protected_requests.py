@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mole.errors import ParameterError
+from mole.errors import ParameterError, ShapeError
 from mole.protection.front_file import Front
 from mole.protection.terms import Protection
 from mole.provider.counted_source import image_digest
@@ -20,6 +20,7 @@ from mole.provider.ledger import Ledger
 from mole.provider.protect import Protect, check_core
 from mole.provider.protector import Protector
 from mole.provider.spending import REQUEST, Spending
+from mole.quantities import counted
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import Array
 
@@ -31,13 +32,15 @@ class ProtectedRequests:
 
     Attributes:
         front: the developer's, checked.
+        clip: the largest length of an image's features.
         bits: what one row tells at most.
     """
 
     def __init__(
         self, front: Front, terms: Protection, key: MorphKey, spending: Spending, budget: float | None
     ) -> None:
-        self.front, self.bits = front, terms.certificates[SPLIT].bits
+        certificate = terms.certificates[SPLIT]
+        self.front, self.clip, self.bits = front, certificate.clip, certificate.bits
         self._key, self._spending, self._budget = key, spending, budget
         self._protector = Protector(front, terms)
         self._is_kept = False
@@ -68,8 +71,16 @@ class ProtectedRequests:
             originals: what each was made from, by which it is counted.
 
         Raises:
+            ShapeError: if there is not one for each image, or they do not fit the front.
             DeliveryError: if an image would exceed its budget.
         """
+        if len(originals) != len(plain):
+            raise ShapeError(
+                f"{counted(len(plain), 'image')} and {counted(len(originals), 'original')} were given: "
+                "each image is counted by its own"
+            )
+        if plain.shape[1:] != self.front.input_shape:  # known now, and not when it was counted
+            raise ShapeError(f"images of shape {plain.shape} do not fit a front of {self.front}")
         given: dict[str, float] = {}
         for one in originals:
             digest = image_digest(one, self._key)

@@ -57,9 +57,21 @@ class Served:
 
     @classmethod
     def of(
-        cls, said: ModelMetadata, key: MorphKey, layer: FirstLayer | None, front: Front | None
+        cls,
+        said: ModelMetadata,
+        key: MorphKey,
+        layer: FirstLayer | None,
+        front: Front | None,
+        clip: float | None,
     ) -> "Served":
         """Compare what a server says with the provider's own files.
+
+        Args:
+            said: the server's words.
+            key: what morphs.
+            layer: what for.
+            front: what makes features of images, for protected requests.
+            clip: the length that these are clipped to.
 
         Raises:
             ServerError: if its network is for another key, layer or front, or is no such network.
@@ -81,7 +93,7 @@ class Served:
                 "the data that it was trained on"
             )
         if facts.images is not None:
-            _check_images(facts.images, layer, front)
+            _check_images(facts.images, layer, front, clip)
         return cls(facts.classes, facts.class_names, True)
 
     def answers(self, found: Sequence[npt.NDArray[np.float32]]) -> Answers:
@@ -125,7 +137,9 @@ def _check_input(said: ModelMetadata, key: MorphKey) -> None:
         )
 
 
-def _check_images(theirs: Images, layer: FirstLayer | None, front: Front | None) -> None:
+def _check_images(
+    theirs: Images, layer: FirstLayer | None, front: Front | None, clip: float | None
+) -> None:
     """Refuse a network whose images were made otherwise; what the provider does is its own files' say."""
     if theirs.front is not None and (front is None or theirs.front != front.digest):
         raise ServerError(
@@ -134,6 +148,12 @@ def _check_images(theirs: Images, layer: FirstLayer | None, front: Front | None)
         )
     if theirs.front is None and front is not None:
         raise ServerError("the server's network was trained on images, not on features: leave out protect")
+    if front is not None and theirs.clip not in (None, clip):
+        raise ServerError(
+            f"the server's network was trained on features clipped to a length of {theirs.clip}, and those "
+            f"of requests are clipped to {clip}",
+            advice={"clip": None},
+        )
     said = theirs.layer_fingerprint
     if layer is not None and said is not None and said != layer.fingerprint:
         raise ServerError(
