@@ -9,7 +9,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 AT_ONCE = 1 << 14  # bytes to send: a record of TLS, each of which would have a timeout of its own
 
@@ -74,7 +74,7 @@ class _Received(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int | None:  # type: ignore[override]
+    def readinto(self, buffer: Any) -> int | None:
         self._wait_no_longer()
         return self._raw.readinto(buffer)
 
