@@ -1,4 +1,4 @@
-"""What a whitened core hides that learnt from few images, against one who has similar public images.
+"""What a whitened core hides that learned from few images, against one who has similar public images.
 
 Fashion-MNIST as it ships with the package, 28x28, q = 784: the provider delivers n images and learns from
 them, and morphs 500 others later. The attacker ranks the directions in which morphed rows vary, exactly,
@@ -35,7 +35,9 @@ def main() -> None:
             samples["own and public"] = np.concatenate([own, providers])
             samples["public"] = providers
         for what, sample in samples.items():
-            rows.append({"delivered": count, "learnt from": what, **measure(own, later, attackers, sample)})
+            rows.append(
+                {"delivered": count, "learned from": what, **measure(own, later, attackers, sample)}
+            )
             write_result("few_images", {"images": "Fashion-MNIST", "q": 784, "later": LATER, "rows": rows})
 
 

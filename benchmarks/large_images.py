@@ -61,14 +61,14 @@ def main() -> None:
     torch.manual_seed(0)
     model: nn.Module = ResNetForImageClassification(ResNetConfig()).eval()  # type: ignore[no-untyped-call]
     layer = export_first_layer(model, SHAPE, mean=MEAN, std=STD)
-    (learnt, tested), reading = timed(
+    (learned, tested), reading = timed(
         lambda: [plain_data(data, split, SHAPE[1]).tensors[0] for split in splits_of(data)]
     )
-    key, making = timed(lambda: key_from(learnt))
-    setting = Setting(model, layer, data, splits_of(data)[1], tested, key, key_from(learnt))
+    key, making = timed(lambda: key_from(learned))
+    setting = Setting(model, layer, data, splits_of(data)[1], tested, key, key_from(learned))
     rows = RowsLayout(SHAPE, 1)
     result: dict[str, Any] = {
-        "images": data.name, "rows": len(learnt) + len(tested), "network": "ResNet-50", "tile": TILE,
+        "images": data.name, "rows": len(learned) + len(tested), "network": "ResNet-50", "tile": TILE,
         "core": "whitened", "compared": COMPARED,
         "key_s_over_reading_s": round(making / reading, 2),
         "augmented layer": augmented_bytes(layer, key.morphing.layout),
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def key_from(sample: Tensor) -> mole.MorphKey:
-    """A key that learnt from photos."""
+    """A key that learned from photos."""
     return mole.MorphKey.generate(SHAPE, tile=TILE, core="whitened", sample=sample.numpy())
 
 

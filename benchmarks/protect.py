@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def made(name: str, shape: Shape, features: int, path: Path) -> Front:
-    """A front of a network that learnt nothing: it takes as long as one that did."""
+    """A front of a network that learned nothing: it takes as long as one that did."""
     torch.manual_seed(0)
     network = build_network(name, shape, 10)
     last = 2 if name == "small_vgg" else 1  # a dropout stands before the last layer of the one

@@ -210,7 +210,7 @@ def in_order_of(rows: MorphedDataset, key: mole.MorphKey, plain: Data, noise: fl
 
 
 def key_of(seed: int, plain: Data) -> mole.MorphKey:
-    """A key that learnt from the photos to be delivered."""
+    """A key that learned from the photos to be delivered."""
     sample = whole(plain)[0].numpy()
     return mole.MorphKey.generate(
         SHAPE, tile=TILE, core="whitened", sample=sample, insecure_seed=bytes([seed] * 32)

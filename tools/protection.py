@@ -136,7 +136,7 @@ def nearest_means() -> str:
     return (
         f"{markdown(rows)}\n\nCIFAR-10 loses {lost:.1f} points at 1 bit, and its nearest class mean "
         f"{by_noise:.1f}: the rest is what a better head makes of clean features, and could not be "
-        "learnt from rows so noisy. A front whose classes lie further apart would lose less."
+        "learned from rows so noisy. A front whose classes lie further apart would lose less."
     )
 
 

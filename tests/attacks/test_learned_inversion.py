@@ -27,7 +27,7 @@ def lossy(rng, **options) -> mole.FirstLayer:
 
 @pytest.fixture(scope="module")
 def clothes():
-    """A delivery, and what a decoder finds that learnt from other clothes."""
+    """A delivery, and what a decoder finds that learned from other clothes."""
     rng = np.random.default_rng(20261115)
     delivery = Delivery(lossy(rng), fashion("x_private", 64), public=fashion("x_public", 1500))
     with pytest.MonkeyPatch.context() as patch:

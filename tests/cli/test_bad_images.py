@@ -47,7 +47,7 @@ def test_keygen_learns_from_what_is_left(place, tmp_path):
     call_it = ["keygen", *LAYER, *FOR_ME, "--data", "photos", "--skip-bad", "--out"]
     done = call(*call_it, tmp_path / "new.key", "--json", cwd=place)
     assert done.returncode == 0, done.stderr
-    assert f"learnt from {GOOD} images" in json.loads(done.stdout)["whitening"]
+    assert f"learned from {GOOD} images" in json.loads(done.stdout)["whitening"]
     assert "are left out, for 2 reasons:" in done.stderr
     assert "--skip-bad" not in done.stderr  # it was given
     quiet = call(*call_it, tmp_path / "other.key", "-q", cwd=place)

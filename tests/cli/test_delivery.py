@@ -70,22 +70,22 @@ def test_few_images_and_public_ones_make_a_whitened_key(place, tmp_path):
     recipient, rng = str(IDENTITY.to_public()), np.random.default_rng(0)
     for name, count in (("few", 12), ("public", 400)):
         np.savez(tmp_path / f"{name}.npz", x_train=rng.integers(0, 256, (count, 8, 8, 3), dtype=np.uint8))
-    for out, options, learnt, few in [
-        ("a.key", ["--data", tmp_path / "few.npz"], "learnt from 12 images, shrinkage", True),
+    for out, options, learned, few in [
+        ("a.key", ["--data", tmp_path / "few.npz"], "learned from 12 images, shrinkage", True),
         (
             "b.key",
             ["--data", tmp_path / "few.npz", "--public", tmp_path / "public.npz"],
             "412 images, no",
             False,
         ),
-        ("c.key", ["--public", tmp_path / "public.npz"], "learnt from 400 images, no shrinkage", False),
+        ("c.key", ["--public", tmp_path / "public.npz"], "learned from 400 images, no shrinkage", False),
     ]:
         done = call(
             "keygen", "--layer", "layer.safetensors", *options, "--recipient", recipient,
             "--out", tmp_path / out, "--json", cwd=place,
         )  # fmt: skip
         assert done.returncode == 0
-        assert learnt in json.loads(done.stdout)["whitening"]
+        assert learned in json.loads(done.stdout)["whitening"]
         assert ("images are too few for a core of side 192; 384 would be enough" in done.stderr) == few
         assert "block" not in done.stderr
         shown = right("info", tmp_path / out, "--identity", "identity.txt", cwd=place)

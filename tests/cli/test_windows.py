@@ -1,4 +1,4 @@
-"""`--window` and `--depth` where data is compared or learnt from, beside images of another kind."""
+"""`--window` and `--depth` where data is compared or learned from, beside images of another kind."""
 
 import json
 
@@ -56,7 +56,7 @@ def test_an_audit_reads_the_data_as_the_delivery_did(place, tmp_path):
 def test_a_key_may_learn_from_dicom_files_and_from_others(place, tmp_path):
     keygen = ["keygen", *LAYER, *FOR_ME, "--out", tmp_path / "new.key"]
     made = right(*keygen, "--data", "scans", "--public", "similar.npz", *WINDOW, "--depth", "16", cwd=place)
-    assert "learnt from 70 images" in made["whitening"]
+    assert "learned from 70 images" in made["whitening"]
 
 
 @pytest.mark.parametrize(

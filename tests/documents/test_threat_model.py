@@ -80,7 +80,7 @@ def test_the_table_of_few_images_is_the_benchmarks():
             for which in ("delivered images", "later images")
         ]
         start = (
-            f"| {one['delivered']:,} | {one['learnt from']} | {one['images']:,} | {one['shrinkage']:.4f} |"
+            f"| {one['delivered']:,} | {one['learned from']} | {one['images']:,} | {one['shrinkage']:.4f} |"
         )
         assert f"{start} {one['condition']:.0f} | {' | '.join(shown)} |" in DOCUMENT
 

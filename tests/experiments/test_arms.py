@@ -70,7 +70,7 @@ def test_a_wrong_key_gives_no_such_features(lesson, layer):
 
 
 def test_the_random_arm_has_the_layer_that_the_plain_arm_starts_with(lesson):
-    """So they differ in nothing but what is learnt there, and in the order of channels."""
+    """So they differ in nothing but what is learned there, and in the order of channels."""
     order = key_of(lesson.shape, 0).channel_order(CHANNELS).copy()
     plain, random = (first_features(lesson, arm, None) for arm in ("plain", "random"))
     assert torch.allclose(random, plain[:, order], atol=1e-4)
@@ -88,14 +88,14 @@ def test_without_the_layer_a_network_gets_the_morphed_data_itself(lesson):
 def test_what_is_frozen_stays_and_all_else_learns(lesson, layer, tmp_path):
     store = PieceStore(tmp_path)
     before = Training(lesson, BUDGET, "plain", 0)
-    learnt = before.piece(store)["first_layer"]["weight"]
+    learned = before.piece(store)["first_layer"]["weight"]
     torch.manual_seed(0)
     network = vgg16(lesson.shape, lesson.classes, narrower=16)
-    assert not np.allclose(learnt, network[0].weight.detach().numpy(), atol=1e-4)
+    assert not np.allclose(learned, network[0].weight.detach().numpy(), atol=1e-4)
     Training(lesson, BUDGET, "frozen", 0, before).prepared(
         network, read_layer(before.piece(store), lesson.shape)
     )
-    assert np.array_equal(network[0].weight.detach().numpy(), np.array(learnt, np.float32))
+    assert np.array_equal(network[0].weight.detach().numpy(), np.array(learned, np.float32))
     assert [name for name, one in network.named_parameters() if not one.requires_grad] == [
         "0.weight", "0.bias",
     ]  # fmt: skip

@@ -80,7 +80,7 @@ def test_every_arm_is_trained(undisturbed):
         ("frozen", "other images"),
     ]
     areas = [row["auc"]["mean"] for row in rows]
-    assert len({*areas}) == len(areas)  # each learnt in its own way
+    assert len({*areas}) == len(areas)  # each learned in its own way
     assert all(0 <= row["accuracy"]["mean"] <= 1 for row in rows)
 
 

@@ -88,7 +88,7 @@ def test_rare_classes_get_their_share_on_clean_features(classes, clean):
 
 
 def test_with_few_rows_and_much_noise_it_is_not_sure_of_itself(classes, clean):
-    """Nothing can be learnt from forty rows, and the head says so: it is hardly worse than the shares."""
+    """Nothing can be learned from forty rows, and the head says so: it is hardly worse than the shares."""
     losses = [loss(fit_noisy_head(*classes.draw(40, 4.0), 4.0, 3), *clean) for _ in range(10)]
     known = -(SHARES * np.log(SHARES)).sum()
     assert np.median(losses) < known + 0.3

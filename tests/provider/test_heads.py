@@ -117,7 +117,7 @@ def test_another_first_layer_is_refused(place):
 
 def test_another_front_is_refused(place, tmp_path):
     write_front(tmp_path / "front.onnx")
-    with pytest.raises(FileError, match="learnt from features of another front"):
+    with pytest.raises(FileError, match="learned from features of another front"):
         AtHome.open(tmp_path / "front.onnx", place / "head.onnx")
 
 

@@ -24,10 +24,10 @@ SHAPE = (1, 8, 8)
 @pytest.mark.parametrize(
     ("images", "kappa", "words"),
     [
-        (40, 1, "learnt from 40 images, shrinkage 0."),
-        (128, 1, "learnt from 128 images, no shrinkage"),
-        (40, 4, "learnt from 40 images, no shrinkage"),
-        (7, 4, "learnt from 7 images, shrinkage 0."),
+        (40, 1, "learned from 40 images, shrinkage 0."),
+        (128, 1, "learned from 128 images, no shrinkage"),
+        (40, 4, "learned from 40 images, no shrinkage"),
+        (7, 4, "learned from 7 images, shrinkage 0."),
     ],
 )
 def test_a_key_remembers_what_it_learnt_from(rng, tmp_path, images, kappa, words):

@@ -14,7 +14,7 @@ FEATURES, COUNT = 16, 400
 
 
 def write_clothes(folder: Path) -> Path:
-    """Clothes of 14x14 pixels, private and public, and a front that learnt from the public ones."""
+    """Clothes of 14x14 pixels, private and public, and a front that learned from the public ones."""
     bundled = fashion_mnist()
     for part in ("private", "public"):
         pixels = bundled[f"x_{part}"].reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).astype(np.uint8)[:COUNT]

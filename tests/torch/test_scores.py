@@ -20,7 +20,7 @@ def chances(rng, rows, classes, *, steps=None):
 @pytest.mark.parametrize("classes", [2, 3, 7])
 def test_random_answers_are_scored_as_by_scikit_learn(rng, classes, steps):
     labels, given = rng.integers(0, classes, 300), chances(rng, 300, classes, steps=steps)
-    given[labels == 0, 0] += 0.2  # a network that has learnt a little
+    given[labels == 0, 0] += 0.2  # a network that has learned a little
     given /= given.sum(axis=1, keepdims=True)
     score = Score(1.0, 0.5, labels, given)
     theirs = roc_auc_score(labels, given[:, 1] if classes == 2 else given, multi_class="ovr")

@@ -77,7 +77,7 @@ def _error(rebuilt: Array, images: Array) -> float:
 
 ATTACK = Attack(
     name="noisy-inversion",
-    title="Decoders that learnt from similar images",
+    title="Decoders that learned from similar images",
     attacker=Reader.REBUILDER,
     view=ProtectedView,
     run=run,

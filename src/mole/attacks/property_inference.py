@@ -26,7 +26,7 @@ def run(view: ProtectedView, _: np.random.Generator) -> Finding:
     told = linear(view.rows)
     return Finding(
         words=(
-            f"A linear classifier learnt from {len(public):,} public images, through the same front and "
+            f"A linear classifier learned from {len(public):,} public images, through the same front and "
             f"the same noise, which of them are {' and which '.join(asked)} than the middle one; then it "
             f"was asked of {len(view.rows):,} rows whose images are."
         ),

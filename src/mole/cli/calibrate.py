@@ -43,7 +43,7 @@ def calibrate(
         typer.Option(
             "--adapt",
             help="Correct the head's weights too, if images that were held out show that it helps. Keep "
-            "such a head at home: it has learnt from clean images.",
+            "such a head at home: it has learned from clean images.",
         ),
     ] = False,
     mode: ModeOption = None,

@@ -30,7 +30,7 @@ def fits_head(delivery: Delivery, network: str | None, weights: Path | None) -> 
 
 
 def tell_of_head(fitted: "FittedHead", out: Path, *, as_json: bool, quiet: bool) -> None:
-    """What was learnt, and what the figures mean."""
+    """What was learned, and what the figures mean."""
     accuracy = {split: score.accuracy for split, score in fitted.scores.items()}
     auc = {split: score.auc for split, score in fitted.scores.items() if score.auc is not None}
     facts: dict[str, Any] = {

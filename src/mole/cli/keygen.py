@@ -185,14 +185,14 @@ def keygen(
         warn(warning, quiet=quiet)
     say(f"{out} is your key: keep it safe, and keep it to yourself.", quiet=quiet)
     _tell_of(key, first, out, quiet=quiet)
-    learnt = key.learnt
+    learned = key.learnt
     facts: dict[str, Any] = {
         "key": str(out),
         "fingerprint": key.fingerprint,
         "core": key.core,
         **({"kappa": key.kappa} if key.tile is None else {"tile": key.tile, "tiles": key.kappa}),
         **({"input shape": key.input_shape} if key.input_shape != first.input_shape else {}),
-        **({"whitening": str(learnt)} if learnt is not None else {}),
+        **({"whitening": str(learned)} if learned is not None else {}),
     }
     show(facts, as_json=as_json)
 
@@ -226,10 +226,10 @@ def _tell_of(key: MorphKey, first: FirstLayer, out: Path, *, quiet: bool) -> Non
         len(first.input_shape) > 1
     ):  # a row of numbers is no image, and front features in maps look like one
         warn(NOT_WHITENED, quiet=quiet)
-    learnt = key.learnt
-    if learnt is not None and not learnt.is_enough:
+    learned = key.learnt
+    if learned is not None and not learned.is_enough:
         side = key.morphing.core.size
-        warn(FEW.format(images=learnt.images, side=side, enough=learnt.enough), quiet=quiet)
+        warn(FEW.format(images=learned.images, side=side, enough=learned.enough), quiet=quiet)
     if key.tile is not None:
         warn(TILES.format(tiles=key.kappa), quiet=quiet)
         _tell_of_tiles(key, first, quiet=quiet)

@@ -133,7 +133,7 @@ class Training:
     """One training: of an arm, with a seed.
 
     Attributes:
-        lesson: what is learnt.
+        lesson: what is learned.
         budget: how much.
         arm: in which way.
         seed: decides the network's first weights, the order of images, and the key.

@@ -1,4 +1,4 @@
-"""What can be learnt from rows that went through the noisy channel, and what they give away.
+"""What can be learned from rows that went through the noisy channel, and what they give away.
 
 Clip, noise and bounds are those of protected deliveries; here they are only used. Noise is fresh, as it is
 there: a result comes again within its spread, and not to the last digit.
@@ -53,7 +53,7 @@ class Features:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What is learnt from, scored on, and calibrated on where there is something to."""
+    """What is learned from, scored on, and calibrated on where there is something to."""
 
     train: Features
     test: Features

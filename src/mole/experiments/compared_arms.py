@@ -133,7 +133,7 @@ def _score(found: dict[str, Any]) -> str:
 
 
 def _sets(request: Request, budgets: Budgets) -> Iterator[dict[str, Any]]:
-    """How much was learnt from, and what it scores to answer always with the most frequent class."""
+    """How much was learned from, and what it scores to answer always with the most frequent class."""
     for images in request.data:
         budget = budgets.of(Lesson.of(images))
         counts = [(images.train, budget.images), (images.test, budget.tests)]

@@ -1,7 +1,7 @@
 """The frontier: how much accuracy is left when each image may tell so many bits, for four kinds of fronts.
 
 A front turns images into features; these are clipped and get noise, as in a protected delivery; a head is
-learnt from noisy features of the training images and scored on clean features of the test images, as in
+learned from noisy features of the training images and scored on clean features of the test images, as in
 inference at home. Beside the scores stand the bound on identification and how often the best attacker
 identified an image. Last, a decoder tries to rebuild images.
 """

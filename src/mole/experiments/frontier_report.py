@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-NO_NOISE = 32.0  # bits, where the drawing has what was learnt without noise
+NO_NOISE = 32.0  # bits, where the drawing has what was learned without noise
 MARKERS = "svDo"
 ALT = "Test accuracy or AUC against the bits that each row may tell about its image, a line for each front"
 Row = dict[str, Any]

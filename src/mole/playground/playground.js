@@ -154,7 +154,7 @@ async function protect() {
   show(document.querySelector("[data-img=decoded]"), told.rebuilt);
   show(document.querySelector("[data-img=picked]"), told.picked);
   find("row-words").textContent = `${told.features} noisy numbers, ${told.bytes}: noise of sigma ${told.sigma.toPrecision(3)} on features of length 1.`;
-  find("decoded-words").textContent = `The best linear map, learnt from other pictures: ${told.rebuilt.verdict}. ${score(told.rebuilt)}. ` +
+  find("decoded-words").textContent = `The best linear map, learned from other pictures: ${told.rebuilt.verdict}. ${score(told.rebuilt)}. ` +
     `The mean of all pictures, whatever the row: ${score(told.mean)}.`;
   find("picked-words").textContent = `Which of ${told.picked.candidates.toLocaleString("en")} pictures fits best: this one, which is ` +
     `${told.picked.right ? "right" : "wrong"}. Over all of them, ${percent(told.picked.share)} are picked right.`;

@@ -4,7 +4,7 @@ Calibration scales what a head says. It cannot mend a direction that noise has b
 rows with labels can: scores become those of the calibrated head plus V x + c, where V is kept small. How
 small is decided by labels of rows that were held out, and so is whether there is a correction at all.
 
-What comes out has learnt from clean images, so no certificate covers it: it is for use at home alone.
+What comes out has learned from clean images, so no certificate covers it: it is for use at home alone.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def adapted(head: Head, features: Array, labels: Labels) -> Head | None:
         better = adapted(head, clean, labels) or calibration(head.scores(clean), labels).apply(head)
 
     Args:
-        head: learnt elsewhere, or from noisy rows.
+        head: learned elsewhere, or from noisy rows.
         features: clean rows of one's own, (n, d).
         labels: the class of each, (n,).
 

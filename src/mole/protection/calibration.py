@@ -1,6 +1,6 @@
 """Makes probabilities right on labelled data of one's own: a temperature, and an intercept for each class.
 
-A head that was learnt elsewhere, from other data or from noisy data, may rank well and still be too sure of
+A head that was trained elsewhere, on other data or on noisy data, may rank well and still be too sure of
 itself, or expect other shares of classes. With scores s, probabilities become softmax(t s + b): a few
 numbers, which a few hundred labelled images decide.
 """

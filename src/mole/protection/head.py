@@ -1,4 +1,4 @@
-"""A linear classifier learnt from noisy features, for use on clean ones.
+"""A linear classifier learned from noisy features, for use on clean ones.
 
 Rows are features plus Gaussian noise of a known size. Whoever fits an ordinary classifier to them gets one
 that expects noise: its weights are too small for clean features, so that it prefers whatever class is most
@@ -6,7 +6,7 @@ frequent. Here the noise is taken out of the moments instead (errors in variable
 the covariance within classes is that of noisy rows less sigma^2 I. What is left is a linear discriminant of
 clean features.
 
-With much noise little more than the class means can be learnt, so both are shrunk: the means towards each
+With much noise little more than the class means can be learned, so both are shrunk: the means towards each
 other, by as much as noise alone drives them apart, and the covariance towards a multiple of the identity.
 How far, is decided by how well labels are told from noisy rows that were held out. In the few directions
 that tell classes apart the covariance is then taken once more, by itself: there it can be known well, and
@@ -216,7 +216,7 @@ def _checked(
     known = int((np.bincount(truth, minlength=1) > 0).sum())
     if known < 2 or len(truth) < FOLDS * known:
         raise ParameterError(
-            f"a classifier cannot be learnt from {len(truth)} rows of {known} classes: give more"
+            f"a classifier cannot be learned from {len(truth)} rows of {known} classes: give more"
         )
     if not np.isfinite(features).all():
         raise ParameterError("features have a NaN or an infinity")

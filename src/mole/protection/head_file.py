@@ -58,14 +58,14 @@ class HomeHead:
         return np.asarray(probabilities.argmax(axis=1), np.int64)
 
     def check_front(self, front: Front, path: Path) -> None:
-        """Refuse another front than the one that it was learnt with.
+        """Refuse another front than the one that it was learned with.
 
         Raises:
             FileError: with both names.
         """
         if front.digest != self.front:
             raise FileError(
-                f"{path} was learnt from features of another front than {front.path}: give the front of "
+                f"{path} was learned from features of another front than {front.path}: give the front of "
                 "the delivery that it was trained on"
             )
 

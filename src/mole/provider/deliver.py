@@ -146,7 +146,7 @@ def deliver(
         window: of DICOM files, as a centre and a width, or 'none'; None for that of each header.
         bits: of DICOM files: 8 or 16.
         allow_copying_layer: augment a layer even if it copies pixels (`mole.provider.copying`).
-        views: how many views of each image leave, of the split that is learnt from: the image itself, and
+        views: how many views of each image leave, of the split that is learned from: the image itself, and
             others that are shifted and mirrored (`mole.provider.image_views`), each as a row of its own.
         protect: hand over noisy features instead of images, with a bound on what each row tells
             (`mole.provider.protect.Protect`); the first layer is then one on features.

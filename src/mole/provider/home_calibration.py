@@ -33,7 +33,7 @@ class Calibrated:
         home: the head, with what it was calibrated to.
         before: scores of the head as it was.
         after: scores of calibrated heads on images that they were not calibrated on.
-        is_adapted: whether its weights were corrected: it has then learnt from clean images.
+        is_adapted: whether its weights were corrected: it has then learned from clean images.
     """
 
     home: HomeHead

@@ -98,7 +98,7 @@ def view_of(image: npt.NDArray[Any], kind: int) -> npt.NDArray[Any]:
 
 
 def check_views(views: int, source: Source, preparation: Preparation) -> None:
-    """Refuse views of what is not an image, or is not there to be learnt from.
+    """Refuse views of what is not an image, or is not there to be learned from.
 
     Raises:
         ParameterError: with the reason.
@@ -110,7 +110,7 @@ def check_views(views: int, source: Source, preparation: Preparation) -> None:
     name = learning_split(source.splits)
     if name.lower() in (*TEST, *VALIDATION):
         raise ParameterError(
-            f"split '{shown(name)}' is not for learning, and views are for what is learnt from: leave out "
+            f"split '{shown(name)}' is not for learning, and views are for what is learned from: leave out "
             "views"
         )
     outline = source.splits[name].outline(0)

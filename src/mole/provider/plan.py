@@ -78,7 +78,7 @@ class Plan:
         reading: what the provider said of how the data is read.
         rows_per_shard: rows in a shard, at most; None for about 64 MB of 32-bit values.
         recipients: for whom the delivery is sealed; none for one that is not.
-        views: how many views of each image leave, of the split that is learnt from.
+        views: how many views of each image leave, of the split that is learned from.
         front, protection: what a protected delivery is made with, and the certificate of each split.
         draft_name: what names a protected delivery in the place of its data, of which nothing may leave.
         input_shape: shape of a morphed sample: the layer's, unless zeros fill its tiles.

@@ -89,11 +89,11 @@ def warn_of_front(not_numbers: int) -> None:
 
 
 def warn_of_resizing(ledger: Ledger, layer_fingerprint: str, resize: str | None) -> None:
-    """Say so where requests are brought to size in another way than what the network learnt from."""
+    """Say so where requests are brought to size in another way than what the network learned from."""
     if (before := ledger.other_resize(layer_fingerprint, resize)) is not None:
         warnings.warn(
             f"images for this first layer were resized by '{shown(before)}' before, and now by '{resize}': "
-            "a network answers best to images that were prepared like those it learnt from",
+            "a network answers best to images that were prepared like those it learned from",
             MoleWarning,
             stacklevel=3,
         )

@@ -1,10 +1,10 @@
 """Whitening: what a core has to know about the data so that morphed data shows no covariance.
 
-It is learnt from a sample, and a small one says little about directions in which it hardly varies. Ledoit
+It is learned from a sample, and a small one says little about directions in which it hardly varies. Ledoit
 and Wolf (2004) tell from the sample itself how little: their *shrinkage*, a share of the mean variance.
 Where they add it to every direction, here it is the least that a direction is taken to have. Adding would
 leave the variances of morphed data a little unequal, in the order of those of the images; and the order is
-all that an attacker needs. Even rounding to 32 bits does that to the very images that were learnt from: it
+all that an attacker needs. Even rounding to 32 bits does that to the very images that were learned from: it
 moves the strongest direction most. So images count by secret weights, which move all directions more, and
 at random.
 """
@@ -36,7 +36,7 @@ class Whitening:
 
     Attributes:
         matrix: S^(-1/2).
-        blocks: how many blocks of plain data it was learnt from; None where nobody wrote it down.
+        blocks: how many blocks of plain data it was learned from; None where nobody wrote it down.
         shrinkage: the share of the mean variance that every direction was taken to have at least; 0.0 for a
             sample that was large enough.
     """

@@ -4,7 +4,7 @@ The backbone is any network, trained on public data. Its features are pooled, ce
 directions, and brought to length 1: what the provider's clip then leaves as it is. All of it is fitted on
 public images, and goes into one ONNX file.
 
-With much noise little more than class means can be learnt from a delivery, so the front has to make images
+With much noise little more than class means can be learned from a delivery, so the front has to make images
 of one class alike. Where the classes of public images are known, directions in which images of one class
 differ count less; an image and its mirror image can be made to have the same features.
 """

@@ -38,7 +38,7 @@ WORST_CONDITION = 1e4  # of a first layer: beyond, 32 bits do not tell what it w
 
 @dataclass(frozen=True, eq=False)
 class FittedHead:
-    """What was learnt.
+    """What was learned.
 
     Attributes:
         model: the network: augmented layer, and head.
@@ -92,10 +92,10 @@ def fit_head_on(
     sigma = protection.certificates[splits.learning.split].sigma
     rows, labels = _rows_and_labels(splits.learning, progress)
     known = labels >= 0  # a few below zero stand for 'none' in some data sets
-    learnt = fit_noisy_head(rows[known], labels[known], sigma, splits.classes)
+    learned = fit_noisy_head(rows[known], labels[known], sigma, splits.classes)
     model = build_network(LINEAR_HEAD, opened.manifest.network_shape, splits.classes)
     attach(model, layer)
-    _fill(model, learnt, matrix)
+    _fill(model, learned, matrix)
     facts = CheckpointFacts(
         LINEAR_HEAD, opened.manifest.network_shape, splits.classes, splits.learning.classes,
         training=training_facts(opened.manifest, splits.learning.split),
@@ -139,10 +139,10 @@ def _undoable(layer: AugmentedLayer, delivery: Delivery) -> npt.NDArray[np.float
     return matrix
 
 
-def _fill(model: nn.Module, learnt: Head, matrix: npt.NDArray[np.float64]) -> None:
+def _fill(model: nn.Module, learned: Head, matrix: npt.NDArray[np.float64]) -> None:
     """Write a head for morphed rows x as one for x A, which is what the augmented layer gives."""
-    weight = np.linalg.solve(matrix, learnt.weight.T).T
+    weight = np.linalg.solve(matrix, learned.weight.T).T
     last = [module for module in model.modules() if isinstance(module, nn.Linear)][-1]
     with torch.no_grad():
         last.weight.copy_(torch.from_numpy(weight))
-        last.bias.copy_(torch.from_numpy(learnt.intercept))
+        last.bias.copy_(torch.from_numpy(learned.intercept))

@@ -49,7 +49,7 @@ class Decoder:
 
         Args:
             learn: public images to learn from.
-            check: others, to see what was learnt.
+            check: others, to see what was learned.
             coarse: features to images, as well as algebra can.
             rng: what draws the batches.
             noisy: what noise makes of features, drawn anew for every batch; None for no noise.

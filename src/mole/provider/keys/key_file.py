@@ -128,7 +128,7 @@ def read_whitening(content: bytes, *, digest: str, name: str) -> Whitening:
 
 
 def _how_learnt(content: bytes) -> tuple[int | None, float | None]:
-    """From how many blocks a whitening was learnt, and its shrinkage; before version 0.6 none says."""
+    """From how many blocks a whitening was learned, and its shrinkage; before version 0.6 none says."""
     length = int.from_bytes(content[:8], "little")
     known = json.loads(content[8 : 8 + length]).get("__metadata__") or {}
     blocks, shrinkage = known.get("blocks", ""), known.get("shrinkage", "")

@@ -27,10 +27,10 @@ class Learnt(NamedTuple):
     """How much a whitened core knows of the data.
 
     >>> str(Learnt(images=4000, enough=6144, shrinkage=0.0021))
-    'learnt from 4,000 images, shrinkage 0.0021'
+    'learned from 4,000 images, shrinkage 0.0021'
 
     Attributes:
-        images: how many it was learnt from.
+        images: how many it was learned from.
         enough: how many it would have taken to learn without shrinkage.
         shrinkage: the share of the mean variance that every direction was taken to have at least.
     """
@@ -46,7 +46,7 @@ class Learnt(NamedTuple):
 
     def __str__(self) -> str:
         shrunk = f"shrinkage {self.shrinkage:.2g}" if not self.is_enough else "no shrinkage"
-        return f"learnt from {self.images:,} images, {shrunk}"
+        return f"learned from {self.images:,} images, {shrunk}"
 
 
 def learn_whitening(parameters: KeyParameters, seed: bytes, sample: Array | None) -> Whitening | None:
