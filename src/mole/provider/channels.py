@@ -151,7 +151,9 @@ def persistently(work: Callable[[], T], patience: float) -> T:
         except TryAgainError as error:
             pause = wait * (0.5 + secrets.randbelow(1000) / 1000)  # so that clients do not come in step
             if time.monotonic() + pause > end:
-                raise ServerError(f"{error}; it was tried for {patience:.0f} s") from None
+                raise ServerError(
+                    f"{error}; tried for {patience:.0f} s, so see whether the server runs"
+                ) from None
             if not is_told and time.monotonic() - start > QUIET_FOR:
                 is_told = True
                 warnings.warn(

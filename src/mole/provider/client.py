@@ -251,8 +251,8 @@ class Client:
         others = ledger.other_layers(self.layer.fingerprint)
         if others:
             raise ParameterError(
-                f"the key was used for first layer {others[-1].layer_fingerprint}, and this is "
-                f"{self.layer.fingerprint}: give the layer of that delivery"
+                f"{self.key.path or 'the key'} was used for first layer {others[-1].layer_fingerprint}, "
+                f"and this is {self.layer.fingerprint}: give the layer of that delivery, or the key for it"
             )
 
     def warn_of_resize(self, resize: str | None) -> None:

@@ -5,6 +5,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from mole.errors import FileError, ParameterError
 from mole.scheme.shapes import Array, Shape
+from mole.storage.atomic import reason_of
 from mole.storage.mapped import own_copy
 from mole.torch.networks import build_network
 
@@ -101,7 +103,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
             pass
         content = readers[path.suffix.lower()](path)
     except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror or error}") from None
+        raise FileError(f"{path} cannot be read: {reason_of(error)}") from None
     except Exception:  # torch.load fails in many ways on a file that is not its own
         raise FileError(
             f"{path} holds no weights, or it is damaged: save them with torch.save(model.state_dict(), ...)"
@@ -172,10 +174,15 @@ def _factory(name: str) -> Callable[..., Any]:
         importlib.invalidate_caches()
         module = importlib.import_module(module_name)
     except Exception as error:  # other people's code can fail in any way
-        raise ParameterError(f"module '{module_name}' cannot be imported: {first_line(error)}") from error
+        reason = first_line(error)
+        if isinstance(error, ModuleNotFoundError) and error.name == module_name:
+            reason += f": is {module_name}.py in this folder, and its name right?"
+        raise ParameterError(f"module '{module_name}' cannot be imported: {reason}") from error
     factory = getattr(module, attribute, None)
     if not callable(factory):
-        raise ParameterError(f"module '{module_name}' has no function '{attribute}'")
+        near = get_close_matches(attribute, [name for name in vars(module) if name[0] != "_"], n=1)
+        fix = f"did you mean {module_name}:{near[0]}?" if near else "correct the name"
+        raise ParameterError(f"module '{module_name}' has no function '{attribute}': {fix}")
     found: Callable[..., Any] = factory
     return found
 
