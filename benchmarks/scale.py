@@ -10,8 +10,8 @@ program's looking at memory included (twice a second). A part of it is the same 
 scales are fitted to some 5,000 images). What grows is what each further image costs: the difference between
 both deliveries over the difference in images. Larger images are so few here that all of them are fitted to;
 there the cost counts from the first row to the last. Ray starts workers for every delivery, which costs
-more than ten thousand images and not the same each time; with it, each further image counts from the moment
-when a fifth of the rows is written, and all workers work, to the last.
+more than ten thousand images and not the same each time; with it, each further image is what its processes
+take while all workers work: from a fifth of the rows to four fifths.
 
 Memory is the most that all processes had of their own at any time, and is looked at from outside; pages of
 the mapped file, which the system takes back at will, are told apart. A million images take 8 GB of disk.
@@ -49,7 +49,7 @@ SIDES = (32, 64, 128, 256, 512)
 PIXELS = 20 * 2**20  # of all images together, while sides change
 ENOUGH = 600_000  # images that are delivered in turns, all together
 MOST_TURNS = 60
-WARM = 0.2  # of the rows: after them all workers work
+WARM = 0.2  # of the rows: in between all workers work
 TURNS_WITH_RAY = 5  # its workers stay for a while, and their memory counts
 TILE = 8
 CHUNK = 4096
@@ -91,25 +91,31 @@ class Maker:
     def cost(self, images: Path) -> tuple[Cost, float]:
         """What one delivery costs, and its bytes over those of the images."""
         out = self._folder / "delivery"
-        marks: list[tuple[int, float]] = []
+        marks: list[tuple[int, float, float]] = []
         before, start = self._processor(), time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Ray gets the key
             delivered = deliver(
                 images, self._layer, self._key, out, dtype="int8", engine=self._engine,
                 rows_per_shard=ROWS_WITH_RAY if self._engine == "ray" else None,
-                progress=lambda done, of: marks.append((done, self._processor())),
+                progress=lambda done, of: marks.append((done, self._processor(), _of_processes())),
             )  # fmt: skip
         wall, processor = time.perf_counter() - start, self._processor() - before
-        (_, first), (rows, last) = marks[0], marks[-1]
-        warm, since = next(mark for mark in marks if mark[0] >= WARM * rows)
-        cost = Cost(processor, last - first, (last - since) / max(1, rows - warm), wall)
+        (_, first, _), (rows, last, _) = marks[0], marks[-1]
+        while_all_work = [mark for mark in marks if WARM <= mark[0] / rows <= 1 - WARM] or marks
+        (warm, _, since), (later, _, until) = while_all_work[0], while_all_work[-1]
+        cost = Cost(processor, last - first, (until - since) / max(1, later - warm), wall)
         share = delivered.delivery.manifest.data_bytes / images.stat().st_size
         shutil.rmtree(out)
         return cost, share
 
     def _processor(self) -> float:
-        return busy_seconds()[0] if self._engine == "ray" else processor_seconds(os.getpid())
+        return busy_seconds()[0] if self._engine == "ray" else _of_processes()
+
+
+def _of_processes() -> float:
+    """Of this one and of all that it started, as far as they have not ended unseen."""
+    return processor_seconds(os.getpid())
 
 
 def measure(count: int, shape: Shape, folder: Path, engine: EngineName) -> dict[str, Any]:

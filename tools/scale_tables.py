@@ -46,13 +46,14 @@ def ray_rows(read: dict[str, Any]) -> Rows:
 
 def ray_words(read: dict[str, Any]) -> str:
     """What to know of them."""
-    fewest, most = (read["results"][end]["images"] for end in (0, -1))
+    fewest, more, most = (read["results"][place]["images"] for place in (0, 1, -1))
     return (
         f"The same through a Ray on this machine that runs already, in shards of {read['rows_per_shard']:,}"
         " rows. Processor is all that the machine did, Ray's own processes included, and memory theirs."
         " Workers are started for each delivery, which is a fixed part and most of what 10,000 images cost."
-        " Each further one counts from a fifth of the rows on, when all workers work:"
-        f" {_times(read):.2f} times as much for {most:,} as for {fewest:,}."
+        " Each further one counts from a fifth of the rows to four fifths, while all workers work:"
+        f" {_times(read):.2f} times as much for {most:,} as for {fewest:,},"
+        f" and {_times(read, 1):.2f} times as much as for {more:,}."
     )
 
 
@@ -61,10 +62,10 @@ def _costs(row: dict[str, Any]) -> tuple[str, ...]:
     return f"{row['images']:,}", each, further, f"{row['wall_s']:.0f}"
 
 
-def _times(read: dict[str, Any]) -> float:
-    """What each further image costs where they are most, over what it costs where they are fewest."""
-    fewest, most = (read["results"][end]["processor_ms_each_further_sample"] for end in (0, -1))
-    return float(most / fewest)
+def _times(read: dict[str, Any], row: int = 0) -> float:
+    """What each further image costs where they are most, over what it costs in an earlier row."""
+    fewer, most = (read["results"][place]["processor_ms_each_further_sample"] for place in (row, -1))
+    return float(most / fewer)
 
 
 def size_rows(read: dict[str, Any]) -> Rows:

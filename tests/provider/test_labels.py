@@ -120,7 +120,7 @@ def test_no_label_means_no_label_though_there_is_a_table(photos, tmp_path):
     [
         (lambda number: f"Doe^Jane {number % 2}", "looks like the name or the number of a patient"),
         (lambda number: 4711000 + number % 2, "looks like the name or the number of a patient"),
-        (lambda number: f"c{number // 4}" if number else "rare", "one of them has only 1 samples"),
+        (lambda number: f"c{number // 4}" if number else "rare", "one of them has only 1 sample,"),
     ],
 )
 def test_classes_of_a_table_that_may_be_people_stay(photos, tmp_path, label_of, reason):

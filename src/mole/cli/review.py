@@ -54,6 +54,7 @@ def review(
 
     Every image is checked, and a few are drawn.
     """
+    check_output(out, force=True)  # a place at all; what lies there matters where there is a picture
     first, signature = load_signed_layer(layer, layer_signer)
     copies = copies_of(first)
     for problem in told_of_copies(copies):  # first, and even if quiet: images that cannot be used end it
