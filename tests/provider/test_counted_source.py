@@ -5,12 +5,14 @@ import pytest
 from PIL import Image
 
 from fronts import feature_key, feature_layer, write_front
-from mole.errors import SourceError
+from mole.errors import DeliveryError, SourceError
+from mole.provider.counted_source import NamingSplit, image_digest
 from mole.provider.counting import Counting
 from mole.provider.deliver import deliver
 from mole.provider.ledger import Ledger
 from mole.provider.protect import Protect
 from mole.provider.spending import Spending
+from mole.sources.opening import open_source
 from mole.sources.source import BadSampleError
 
 IMAGES = 12
@@ -107,3 +109,38 @@ def test_it_is_left_out_where_bad_images_are(give, photos, after_counting):
 
 def test_nothing_is_refused_that_stays_as_it_is(give):
     assert give().delivery.manifest.rows == len(totals()) == IMAGES
+
+
+def test_a_file_of_arrays_that_changes_is_noticed(photos, after_counting, rng):
+    images = photos.parent / "images.npy"
+    np.save(images, rng.integers(0, 256, (IMAGES, 8, 8, 3), dtype=np.uint8))
+
+    def change():
+        np.load(images, mmap_mode="r+")[5] = 7
+
+    after_counting(change)
+    with pytest.raises(BadSampleError, match=r"sample 5 .* changed while"):
+        deliver(
+            images, feature_layer(), feature_key(), photos.parent / "out",
+            protect=Protect(photos.parent / "front.onnx", bits=1.0),
+        )  # fmt: skip
+
+
+def test_what_names_a_sample_comes_of_the_same_look_as_its_pixels(photos):
+    key = feature_key()
+    split = NamingSplit(open_source(photos, labels=False).splits["train"], key)
+    first = split.read(3).values
+    Image.new("RGB", (8, 8)).save(photos / split.name_of(3).rpartition("/")[2])
+    assert split.digests == {3: image_digest(first, key)}
+
+
+def test_an_image_whose_copy_is_there_later_on_counts_twice():
+    """One of two copies could not be read when the delivery began."""
+    key = feature_key()
+    spending = Spending.beside(Ledger(key.fingerprint, key.path))
+    spending.spend("one", {"copy": 1.0}, 2.0)
+    assert spending.most_after("one", {"copy": 2.0}, 2.0) == 2.0
+    with pytest.raises(DeliveryError, match="up to 2 bits"):
+        spending.spend("one", {"copy": 2.0}, 1.0)
+    spending.spend("one", {"copy": 2.0}, 2.0)
+    assert spending.totals() == {"copy": 2.0}

@@ -1,5 +1,6 @@
 """Attempts at a server that is away: somebody is told while they last, once, and not of a hiccup."""
 
+import threading
 import warnings
 
 import pytest
@@ -39,3 +40,10 @@ def test_a_hiccup_is_not_told():
 def test_patience_ends():
     with pytest.raises(ServerError, match="tried for 0 s, so see whether"):
         persistently(away(1), patience=0)
+
+
+def test_nothing_is_tried_again_once_others_gave_up():
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(ServerError, match="not tried again, because another request failed"):
+        persistently(away(3), 60, stop)

@@ -296,6 +296,36 @@ def test_two_calls_at_once_are_one_delivery(give, monkeypatch):
     assert len(set(named)) == 1
 
 
+def test_a_call_made_while_another_one_counts_is_the_same_delivery(give, monkeypatch):
+    """Nothing lies at the place yet, and nothing was counted: that is no reason for a new name."""
+    named = []
+
+    def note(self):
+        named.append(self.plan.delivery_id)
+        raise DeliveryError("enough")
+
+    monkeypatch.setattr(Counting, "check_budget", note)
+    for _ in range(2):
+        with pytest.raises(DeliveryError, match="enough"):
+            give("one")
+    assert named[0] == named[1]
+
+
+def test_a_look_after_a_writer_was_killed(tmp_path):
+    path = tmp_path / "a.spent"
+    spending = Spending((path,))
+    spending.spend("one", {f"image {number}": 1.0 for number in range(3000)})
+    with closing(sqlite3.connect(path)) as killed:
+        killed.execute("PRAGMA cache_size = 1")
+        killed.execute("BEGIN IMMEDIATE")
+        killed.execute("UPDATE spent SET bits = 9.0")  # more than the cache holds: it is in the file
+        for suffix in ("", "-journal"):
+            (tmp_path / f"b.spent{suffix}").write_bytes((tmp_path / f"a.spent{suffix}").read_bytes())
+        killed.rollback()
+    found = Spending((tmp_path / "b.spent",), to_look=True)
+    assert set(found.totals().values()) == {1.0}
+
+
 def test_requests_are_no_deliveries(tmp_path):
     spending = Spending((tmp_path / "a.spent",))
     spending.spend("a delivery", {"image": 1.0, "another": 1.0})

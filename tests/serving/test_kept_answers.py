@@ -130,11 +130,12 @@ def test_requests_under_way_are_waited_for_and_others_called_off():
         future.set_running_or_notify_cancel()
     waiting[0].set_exception(ServerError("not now"))
     waiting[2].set_exception(ServerError("not either"))
-    taken = []
+    taken, stop = [], threading.Event()
     late = threading.Timer(0.2, waiting[1].set_result, ["late"])
     late.start()
     with pytest.raises(ServerError, match="not now"):
-        gather(batches, waiting, lambda batch, answer: taken.append((batch.id, answer)))
+        gather(batches, waiting, lambda batch, answer: taken.append((batch.id, answer)), stop)
+    assert stop.is_set()
     late.join()
     assert taken == [("1", "late")]
     assert waiting[3].cancelled()
@@ -151,6 +152,24 @@ def test_a_file_of_something_else_is_left_alone(key, data, kept):
         predict_images(client, data, kept=kept)
     assert seen == []
     assert kept.path.read_bytes() == before
+
+
+def test_what_was_readable_for_others_no_longer_is(kept):
+    kept.path.touch(0o644)
+    kept.path.chmod(0o644)
+    kept.keep("call", ["image"], np.ones((1, 2), np.float32))
+    assert stat.S_IMODE(kept.path.stat().st_mode) == 0o600
+
+
+def test_answers_of_another_number_of_classes_are_not_mixed(key, data, kept):
+    with played([], facts_for(key), otherwise=telling) as (url, _), mole.Client(url, key) as client:
+        predict_images(client, data, kept=kept)
+        call = client.call()
+        image = next(iter(kept.of(call)))
+        kept.remove()
+        kept.keep(call, [image], np.ones((1, 99), np.float32))
+        with pytest.warns(MoleWarning, match="1 answer"), pytest.raises(ServerError, match="other classes"):
+            predict_images(client, data, kept=kept)
 
 
 def log_of(key: MorphKey) -> list:

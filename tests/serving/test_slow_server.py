@@ -12,6 +12,7 @@ import pytest
 from mole.errors import TryAgainError
 from mole.provider.channels import Address
 from mole.provider.http_channel import HttpChannel
+from mole.provider.timed_socket import TimedSocket
 
 PAUSE, BYTES = 0.1, 300  # a patient client would listen for half a minute
 BODY = json.dumps({"inputs": [], "outputs": []}).encode()
@@ -85,3 +86,29 @@ def test_who_answers_in_time_may_drip():
         with closing(HttpChannel(Address.of(url, None, None, timeout=60))) as channel:
             assert channel.metadata("model").outputs == ()
     assert len(dripped) == BYTES
+
+
+def test_a_body_that_is_cut_short_is_asked_for_again():
+    with dripping(START % 100 + b"\r\n" + BODY, b"", 0.0) as (port, _):
+        channel = HttpChannel(Address.of(f"http://127.0.0.1:{port}", None, None, 5.0), binary=True)
+        with closing(channel), pytest.raises(TryAgainError, match="cannot be reached"):
+            channel.metadata("model")
+
+
+def test_all_addresses_of_a_host_are_tried(monkeypatch):
+    real = socket.getaddrinfo
+
+    def two(host, port, *arguments, **options):
+        if host != "two.example":
+            return real(host, port, *arguments, **options)
+        kinds = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
+        return [(*kinds, (one, port)) for one in ("127.0.0.9", "127.0.0.1")]
+
+    monkeypatch.setattr(socket, "getaddrinfo", two)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        TimedSocket.to("two.example", port, None, time.monotonic() + 5).close()
+        with pytest.raises(TimeoutError):
+            TimedSocket.to("two.example", port, None, time.monotonic() - 1)
+    with pytest.raises(ConnectionRefusedError):
+        TimedSocket.to("two.example", port, None, time.monotonic() + 5)

@@ -5,6 +5,7 @@ http://127.0.0.1:8080    https://models.example.org    grpc://127.0.0.1:8081    
 
 import secrets
 import ssl
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -134,8 +135,10 @@ def other_protocol(address: Address, spoken: str, scheme: str) -> ServerError:
     )
 
 
-def persistently(work: Callable[[], T], patience: float) -> T:
+def persistently(work: Callable[[], T], patience: float, stop: threading.Event | None = None) -> T:
     """Do something again and again, with longer and longer waits, until it works or patience ends.
+
+    Whoever sets `stop` ends it after the attempt that is under way.
 
     Warns:
         MoleWarning: once, if it takes more than a moment.
@@ -143,6 +146,7 @@ def persistently(work: Callable[[], T], patience: float) -> T:
     Raises:
         ServerError: what went wrong last.
     """
+    stop = threading.Event() if stop is None else stop
     start, wait, is_told = time.monotonic(), FIRST_WAIT, False
     end = start + patience
     while True:
@@ -159,5 +163,6 @@ def persistently(work: Callable[[], T], patience: float) -> T:
                 warnings.warn(
                     f"{error}; trying again for up to {patience:.0f} s in all", MoleWarning, stacklevel=2
                 )
-            time.sleep(pause)
+            if stop.wait(pause):
+                raise ServerError(f"{error}; not tried again, because another request failed") from None
             wait = min(2 * wait, LONGEST_WAIT)

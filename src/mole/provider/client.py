@@ -185,7 +185,7 @@ class Client:
         self,
         plain: Array,
         *,
-        originals: Sequence[npt.NDArray[Any]] | None = None,
+        originals: Sequence[npt.NDArray[Any] | str] | None = None,
         arrived: Arrived | None = None,
         progress: Progress = no_progress,
     ) -> Answers:
@@ -193,8 +193,8 @@ class Client:
 
         Args:
             plain: (n, *input_shape) of the first layer, or of the front.
-            originals: what each was made from, as it is stored: protected requests are counted by them,
-                and need them.
+            originals: what each was made from, as it is stored, or the digest of that: protected requests
+                are counted by them, and need them.
             arrived: told of the answers to each request as they come, also where others fail.
             progress: told how many were answered.
 
@@ -227,14 +227,16 @@ class Client:
                 arrived(batch.start, rows)
             progress(sum(map(len, found)), len(morphed))
 
+        stop = threading.Event()
         try:
-            gather(batches, [self._senders.submit(self._ask, batch, served) for batch in batches], take)
+            waiting = [self._senders.submit(self._ask, batch, served, stop) for batch in batches]
+            gather(batches, waiting, take, stop)
         finally:
             self._log.answered(answered)
         return served.answers(found)
 
-    def _ask(self, batch: Batch, served: Served) -> npt.NDArray[np.float32]:
-        """Send one request until it is answered."""
+    def _ask(self, batch: Batch, served: Served, stop: threading.Event) -> npt.NDArray[np.float32]:
+        """Send one request until it is answered, or others give up."""
         parameters = {KEY_PARAMETER: self.key.fingerprint} if served.checks_key else {}
         request = Message((Tensor.of(INPUT, batch.rows),), batch.id, parameters, (), True)
 
@@ -242,7 +244,7 @@ class Client:
             answer = self._channel.infer(self.model, replace(request))
             return probabilities_in(answer, batch.id, len(batch.rows), served)
 
-        return persistently(attempt, self._patience)
+        return persistently(attempt, self._patience, stop)
 
     def _check_layer(self, ledger: Ledger) -> None:
         """Refuse a first layer that the key was not used for, by the provider's own ledger."""

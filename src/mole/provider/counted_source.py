@@ -9,7 +9,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from mole.provider.keys import MorphKey
 from mole.sources.inspection import gathered
-from mole.sources.source import BadSampleError, Sample, Source, Split, SplitAlike, as_array
+from mole.sources.source import BadSampleError, Sample, Source, Split, SplitAlike
 
 SAMPLES_AT_ONCE = 1024
 
@@ -47,10 +47,7 @@ class CountedSource:
         errors: list[BadSampleError] = []
         digests = {name: list(_digests(split, key, errors)) for name, split in source.splits.items()}
         gathered(errors, source.count).refuse(skip_bad=skip_bad)
-        splits = {
-            name: split if as_array(split) else _CountedSplit(split, key, digests[name])
-            for name, split in source.splits.items()
-        }
+        splits = {name: _CountedSplit(split, key, digests[name]) for name, split in source.splits.items()}
         return cls(replace(source, splits=splits), digests)
 
 
@@ -66,8 +63,24 @@ class _CountedSplit(SplitAlike):
         sample = self.split.read(index)
         if image_digest(sample.values, self.key) != self.digests[index]:
             raise BadSampleError(
-                self.split.name_of(index), "it changed while the delivery was made: call again"
+                self.split.name_of(index),
+                "it changed while the delivery was made: restore it and call again, or begin anew",
+                advice={"replace": True},
             )
+        return sample
+
+
+@dataclass(frozen=True)
+class NamingSplit(SplitAlike):
+    """A split that keeps what names each sample that was read, until somebody takes it."""
+
+    key: MorphKey
+    digests: dict[int, str] = field(default_factory=dict)
+
+    def read(self, index: int) -> Sample:
+        """One sample; raises BadSampleError."""
+        sample = self.split.read(index)
+        self.digests[index] = image_digest(sample.values, self.key)
         return sample
 
 

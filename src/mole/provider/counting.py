@@ -43,9 +43,13 @@ class Counting:
         draft = key.mac("draft", f"{plan.delivery_id} {without_secrets(str(place))}")
         self._spending.rename(f"{plan.delivery_id} {place}", draft)  # as it was before version 0.9
         name = self._spending.draft(draft)
-        if name is None or not lies_at(out, self._named(plan, name), key):  # or it was replaced since
+        if name is None or self._is_gone(self._named(plan, name), out):
             name = self._spending.begin(draft, token_hex(16), instead_of=name)
         self.plan = self._named(plan, name)
+
+    def _is_gone(self, plan: Plan, out: str | os.PathLike[str] | Store) -> bool:
+        """Whether rows of it have left and it lies there no longer: it was removed, or replaced."""
+        return self._spending.has(plan.delivery_id) and not lies_at(out, plan, self._key)
 
     def _named(self, plan: Plan, name: str) -> Plan:
         return replace(plan, source=self._source, key=self._key, draft_name=name)

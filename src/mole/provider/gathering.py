@@ -1,5 +1,6 @@
 """Requests that are under way, and their answers: no answer is lost because another one does not come."""
 
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -33,18 +34,20 @@ def gather(
     batches: Sequence[Batch],
     waiting: Sequence["Future[Probabilities]"],
     take: Callable[[Batch, Probabilities], None],
+    stop: threading.Event,
 ) -> None:
     """Give the answer to each request to `take`, in their order.
 
-    Where one fails, those that have not left are called off, and those under way are waited for.
+    Where one fails, `stop` is set, those that have not left are called off, and the attempts under way are
+    waited for.
     """
     taken = 0
     try:
         for batch, future in zip(batches, waiting, strict=True):
-            answer = future.result()
+            take(batch, future.result())
             taken += 1
-            take(batch, answer)
     except BaseException:
+        stop.set()
         under_way = [not future.cancel() for future in waiting]
         for batch, future, has_left in [*zip(batches, waiting, under_way, strict=True)][taken:]:
             if has_left and future.exception() is None:

@@ -72,7 +72,10 @@ class HttpChannel:
             self._begin(connection, end)
             connection.request(method, address.path + place, body, headers)
             response = connection.getresponse()
-            content = response.read((most if response.status == 200 else MOST_OF_AN_ERROR) + 1)
+            at_most = (most if response.status == 200 else MOST_OF_AN_ERROR) + 1
+            content = response.read(at_most)
+            if response.length and len(content) < at_most:  # Python's client takes what came for all
+                raise http.client.IncompleteRead(content, response.length)
         except (OSError, http.client.HTTPException) as error:
             connection.close()
             raise _no_answer(error, address) from None

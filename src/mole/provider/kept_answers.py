@@ -75,10 +75,20 @@ class KeptAnswers:
         """Let go of them: they are where they belong."""
         self.path.unlink(missing_ok=True)
 
+    def _keep_to_its_owner(self) -> None:
+        """Make it, or see that nobody else made it, and that nobody else can read it."""
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            if os.fstat(file).st_uid != os.geteuid():
+                raise FileError(f"{self.path} is somebody else's: remove it, or choose another name")
+            os.fchmod(file, 0o600)
+        finally:
+            os.close(file)
+
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         try:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600))
+            self._keep_to_its_owner()
             with closing(sqlite3.connect(self.path, timeout=PATIENCE)) as file, file:
                 file.execute(TABLE)
                 yield file

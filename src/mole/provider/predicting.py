@@ -3,16 +3,18 @@
 import hashlib
 import json
 import warnings
+from dataclasses import replace
 from os import PathLike
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from mole.errors import MoleWarning
+from mole.errors import MoleWarning, ServerError
 from mole.progress import Progress, no_progress
 from mole.provider.at_home import Seen, chosen_split, class_numbers, classes_apart, plain_batches, table_of
 from mole.provider.client import Client
+from mole.provider.counted_source import NamingSplit
 from mole.provider.kept_answers import KeptAnswers
 from mole.quantities import counted
 from mole.sources.opening import open_source
@@ -64,6 +66,11 @@ def predict_images(
         if numbers is None:
             words = classes_apart(source, served.class_names, served.classes, "network")
             warnings.warn(f"labels are left out: {words}", MoleWarning, stacklevel=2)
+    if client.is_protected:  # what is counted and what is sent come of one look at a file
+        naming: dict[str, Split] = {
+            name: NamingSplit(part, client.key) for name, part in source.splits.items()
+        }
+        source = replace(source, splits=naming)
     asking = _Asking(client, kept)
     for name, index, plain in plain_batches(preparation, source, skip_bad=skip_bad):
         part = source.splits[name]
@@ -111,6 +118,11 @@ class _Asking:
             images = [index[one] for one in asked]
             answers = self._ask(part, images, plain[asked], [known[one] for one in asked])
             found |= zip(asked, answers, strict=True)
+        if self._kept is not None and len({len(row) for row in found.values()}) > 1:
+            raise ServerError(
+                f"the server's network has other classes than that of the answers in {self._kept.path}: "
+                "remove that file, and call again"
+            )
         return np.stack([found[place] for place in range(len(known))])
 
     def _ask(
@@ -122,7 +134,7 @@ class _Asking:
             if self._kept is not None:
                 self._kept.keep(self._call, digests[start : start + len(rows)], rows)
 
-        originals = [part.read(one).values for one in index] if self._client.is_protected else None
+        originals = [part.digests.pop(one) for one in index] if isinstance(part, NamingSplit) else None
         return self._client.predict_plain(plain, originals=originals, arrived=arrived).probabilities
 
     def _digest(self, split: str, name: str, plain: npt.NDArray[np.float32]) -> str:

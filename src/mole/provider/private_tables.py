@@ -32,7 +32,9 @@ def opened(path: Path, tables: str) -> Iterator[sqlite3.Connection]:
 @contextmanager
 def looked_into(path: Path, tables: str) -> Iterator[sqlite3.Connection]:
     """A file as it is, even where nothing can be written; tables that an older one lacks are empty."""
-    where = f"{path.absolute().as_uri()}?mode=ro"
+    # After a writer was killed, SQLite first takes back what that had begun: it has to write.
+    mode = "rw" if path.with_name(f"{path.name}-journal").exists() else "ro"
+    where = f"{path.absolute().as_uri()}?mode={mode}"
     with _told(path), closing(sqlite3.connect(where, uri=True, timeout=PATIENCE)) as connection:
         there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
         for table in filter(str.strip, tables.split(";")):

@@ -63,12 +63,12 @@ class ProtectedRequests:
         terms = protect.terms(front, [SPLIT])
         return cls(front, terms, key, Spending.beside(ledger), protect.budget)
 
-    def rows(self, plain: Array, originals: Sequence[npt.NDArray[Any]]) -> Array:
+    def rows(self, plain: Array, originals: Sequence[npt.NDArray[Any] | str]) -> Array:
         """Protected rows of images, (n, *input_shape) to (n, *features); counted from here on.
 
         Args:
             plain: images as the front takes them.
-            originals: what each was made from, by which it is counted.
+            originals: what each was made from, by which it is counted, or the digest of that.
 
         Raises:
             ShapeError: if there is not one for each image, or they do not fit the front.
@@ -83,7 +83,7 @@ class ProtectedRequests:
             raise ShapeError(f"images of shape {plain.shape} do not fit a front of {self.front}")
         given: dict[str, float] = {}
         for one in originals:
-            digest = image_digest(one, self._key)
+            digest = one if isinstance(one, str) else image_digest(one, self._key)
             given[digest] = given.get(digest, 0.0) + self.bits
         self._spending.spend(REQUEST + secrets.token_hex(16), given, self._budget)
         if not self._is_kept:  # once: it may be set anew while requests are made

@@ -20,6 +20,11 @@ from mole.provider.private_tables import looked_into, opened
 from mole.quantities import counted
 
 SUFFIX = ".spent"
+HAS_INDEX = "SELECT 1 FROM sqlite_master WHERE name = 'spent_by_image'"
+COUNT = """
+INSERT INTO spent VALUES (?, ?, ?)
+    ON CONFLICT (delivery, image) DO UPDATE SET bits = max(bits, excluded.bits)
+"""
 REQUEST = "request-"  # begins the name under which a request is counted
 MARGIN = 1e-9  # of the budget: what adding up rounds
 TABLES = """
@@ -142,13 +147,13 @@ class Spending:
             most = _most_after(files, delivery, images, self._limit(files, budget))
             rows = [(delivery, image, bits) for image, bits in images.items()]
             for found in files:
-                found.executemany("INSERT OR IGNORE INTO spent VALUES (?, ?, ?)", rows)
+                found.executemany(COUNT, rows)
         return most
 
     def given_away(self, delivery: str) -> "GivenAway | None":
         """What the images of a delivery have given away in all; None where it was not counted here."""
         with self._files() as files:
-            images = _images_of(files, delivery)
+            images = _bits_of(files, delivery)
             if not images:
                 return None
             totals = _totals(files, images)
@@ -156,6 +161,11 @@ class Spending:
             names = {name for found in files for (name,) in found.execute(asked)}
         requests = sum(name.startswith(REQUEST) for name in names)
         return GivenAway(max(totals.values()), len(names) - requests, requests)
+
+    def has(self, delivery: str) -> bool:
+        """Whether a delivery was counted."""
+        with self._files() as files:
+            return bool(_bits_of(files, delivery))
 
     def forget(self, delivery: str) -> None:
         """Take back a delivery of which nothing was made."""
@@ -214,27 +224,34 @@ def _totals(files: Iterable[sqlite3.Connection], images: Collection[str] | None 
 
 
 def _spent(found: sqlite3.Connection, images: Collection[str] | None) -> Iterator[tuple[str, str, float]]:
-    if images is None:
-        yield from found.execute("SELECT delivery, image, bits FROM spent")
+    """What is counted for some images, or for all; a file of an earlier version is read whole."""
+    if images is None or not found.execute(HAS_INDEX).fetchone():
+        for row in found.execute("SELECT delivery, image, bits FROM spent"):
+            if images is None or row[1] in images:
+                yield row
         return
     asked = "SELECT delivery, image, bits FROM spent WHERE image = ?"
     for image in images:
         yield from found.execute(asked, (image,))
 
 
-def _images_of(files: Iterable[sqlite3.Connection], delivery: str) -> set[str]:
-    images: set[str] = set()
+def _bits_of(files: Iterable[sqlite3.Connection], delivery: str) -> dict[str, float]:
+    """Bits that are counted for each image of one delivery."""
+    images: dict[str, float] = {}
     for found in files:
-        rows = found.execute("SELECT image FROM spent WHERE delivery = ?", (delivery,))
-        images.update(image for (image,) in rows)
+        for image, bits in found.execute("SELECT image, bits FROM spent WHERE delivery = ?", (delivery,)):
+            images[image] = max(bits, images.get(image, 0.0))
     return images
 
 
 def _most_after(
     files: Sequence[sqlite3.Connection], delivery: str, images: Mapping[str, float], limit: float | None
 ) -> float:
-    before, known = _totals(files, images), _images_of(files, delivery)
-    after = [before.get(image, 0.0) + (0 if image in known else bits) for image, bits in images.items()]
+    before, counted_for_it = _totals(files, images), _bits_of(files, delivery)
+    after = [
+        before.get(image, 0.0) + max(0.0, bits - counted_for_it.get(image, 0.0))
+        for image, bits in images.items()
+    ]
     most = max(after, default=0.0)
     if limit is not None and most > limit * (1 + MARGIN):
         over = sum(total > limit * (1 + MARGIN) for total in after)

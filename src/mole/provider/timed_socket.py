@@ -27,7 +27,7 @@ class TimedSocket:
         Raises:
             OSError: if it cannot be; an `ssl.SSLError` if the server is not to be trusted.
         """
-        connected = socket.create_connection((host, port), left_until(end))
+        connected = _connected(host, port, end)
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as Python's client does
         if tls is not None:
             try:
@@ -81,6 +81,17 @@ class _Received(io.RawIOBase):
     def close(self) -> None:
         self._raw.close()
         super().close()
+
+
+def _connected(host: str, port: int, end: float) -> socket.socket:
+    """Connected to the first of a host's addresses that answers; all together get the time left."""
+    failure: OSError = OSError(f"{host} has no address")
+    for *_, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        try:
+            return socket.create_connection((str(address[0]), port), left_until(end))
+        except OSError as error:
+            failure = error
+    raise failure
 
 
 def left_until(end: float) -> float:
