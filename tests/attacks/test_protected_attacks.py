@@ -8,12 +8,18 @@ from scipy.stats import multivariate_normal, norm
 
 from mole.attacks import delivered_or_not, nearest_features, noisy_inversion, property_inference
 from mole.attacks.delivered_or_not import among_all, which_of_two
-from mole.attacks.nearest_features import nearest
+from mole.attacks.nearest_features import likeliest
 from mole.attacks.tools import trained_decoder
 from mole.attacks.tools.linear_on_noise import LinearOnNoise
 from mole.attacks.tools.protected_view import ProtectedView
 from mole.attacks.tools.views import MissingInputError, NotApplicableError
 from mole.errors import MissingExtraError, ShapeError
+from mole.protection import Certificate
+from mole.protection.known_channel import KnownChannel
+
+
+def gaussian(sigma, features=6):
+    return KnownChannel(Certificate(features, 1.0, sigma))
 
 
 def view(rng, sigma, count=400, features=6, **more):
@@ -21,7 +27,7 @@ def view(rng, sigma, count=400, features=6, **more):
     clean = rng.normal(size=(count, features))
     clean /= np.linalg.norm(clean, axis=1, keepdims=True)
     rows = clean + sigma * rng.normal(size=clean.shape)
-    return ProtectedView(rows=rows, sigma=sigma, step=sigma / 64, **more), clean
+    return ProtectedView(rows=rows, channel=gaussian(sigma, features), **more), clean
 
 
 def area(inside, outside):
@@ -32,7 +38,7 @@ def test_the_nearest_is_what_comparing_all_distances_gives(rng):
     seen, clean = view(rng, 0.5)
     choices = rng.integers(len(clean), size=(len(clean), 7))
     apart = np.linalg.norm(seen.rows[:, None] - clean[choices], axis=2)
-    assert (nearest(seen.rows, clean, choices) == apart.argmin(axis=1)).all()
+    assert (likeliest(seen.rows, clean, seen.channel, choices) == apart.argmin(axis=1)).all()
 
 
 def test_of_two_candidates_the_right_one_is_picked_as_often_as_theory_says(rng):
@@ -40,7 +46,7 @@ def test_of_two_candidates_the_right_one_is_picked_as_often_as_theory_says(rng):
     clean = np.array([[1.0, 0.0], [-1.0, 0.0]])
     which = rng.integers(2, size=20_000)
     rows = clean[which] + 1.5 * rng.normal(size=(len(which), 2))
-    found = nearest(rows, clean, np.tile([[0, 1]], (len(rows), 1)))
+    found = likeliest(rows, clean, gaussian(1.5, 2))
     expected = (1 + erf(1 / 1.5 / sqrt(2))) / 2
     assert (found == which).mean() == pytest.approx(expected, abs=0.015)
 
@@ -51,14 +57,14 @@ def test_which_of_two_is_the_ratio_of_likelihoods(rng):
     logs = [
         norm.logpdf(seen.rows[:200], pairs[:, side], 0.7).sum(axis=1) for side in (0, 1)
     ]  # fmt: skip
-    assert np.allclose(which_of_two(seen.rows[:200], pairs, 0.7), logs[0] - logs[1])
+    assert np.allclose(which_of_two(seen.rows[:200], pairs, seen.channel), logs[0] - logs[1])
 
 
 def test_members_are_told_where_noise_is_small_and_not_where_it_is_large(rng):
     for sigma, low, high in ((0.02, 0.99, 1.0), (20.0, 0.4, 0.6)):
         seen, clean = view(rng, sigma)
         _, strangers = view(rng, sigma)
-        told = among_all(seen.rows, np.concatenate([clean, strangers]), sigma)
+        told = among_all(seen.rows, np.concatenate([clean, strangers]), seen.channel)
         assert low <= area(told[: len(clean)], told[len(clean) :]) <= high
 
 
@@ -67,12 +73,12 @@ def test_among_all_is_the_mean_ratio_of_likelihoods(rng):
     general = multivariate_normal(seen.rows.mean(axis=0), np.cov(seen.rows.T, bias=True))
     own = [norm.pdf(seen.rows, one, 0.7).prod(axis=1) for one in clean[:20]]
     wanted = np.log(np.mean(own / general.pdf(seen.rows), axis=1))
-    assert np.allclose(among_all(seen.rows, clean[:20], 0.7), wanted)
+    assert np.allclose(among_all(seen.rows, clean[:20], seen.channel), wanted)
 
 
 def test_very_long_rows_are_compared_too(rng):
     seen, clean = view(rng, 0.02, count=40, features=delivered_or_not.WIDEST + 1)
-    told = among_all(seen.rows[:20], clean, 0.02)
+    told = among_all(seen.rows[:20], clean, seen.channel)
     assert area(told[:20], told[20:]) == 1
 
 
@@ -134,26 +140,19 @@ def test_images_are_rebuilt_where_noise_allows_it_and_else_the_mean_is(
         assert ("without PyTorch no network was tried" in finding.words) != with_torch
 
 
-def test_noise_is_drawn_on_the_grid(rng):
-    seen, clean = view(rng, 0.5)
-    noisy = seen.noisy(clean, rng)
-    assert np.allclose(noisy / seen.step, np.rint(noisy / seen.step))
-    assert (noisy - clean).std() == pytest.approx(0.5, rel=0.1)
-
-
 def test_what_is_missing_is_named(rng):
     seen, _ = view(rng, 1.0)
     for attack in (nearest_features, delivered_or_not, noisy_inversion, property_inference):
         with pytest.raises(MissingInputError, match=r"candidate|ask|public images"):
             attack.run(seen, rng)
     alike = ProtectedView(
-        rows=seen.rows, sigma=1.0, step=1 / 64, public=np.zeros((64, 4)), public_features=np.zeros((64, 6)),
+        rows=seen.rows, channel=seen.channel, public=np.zeros((64, 4)), public_features=np.zeros((64, 6)),
         public_has={"left": np.zeros(64, bool)},
     )  # fmt: skip
     with pytest.raises(NotApplicableError, match="alike"):
         property_inference.run(alike, rng)
     with pytest.raises(ShapeError, match="asked have 3 numbers, and rows have 6"):
-        ProtectedView(rows=seen.rows, sigma=1.0, step=1.0, asked=np.zeros((2, 3)))
+        ProtectedView(rows=seen.rows, channel=seen.channel, asked=np.zeros((2, 3)))
 
 
 def test_no_way_leads_from_a_view_to_something_that_can_be_changed(rng):

@@ -61,8 +61,8 @@ def test_the_bounds_are_those_of_the_certificate(protected, report):
     certificate = protected.manifest.protection.certificates["train"]
     found = figures(report)
     assert found["Picked out of 100"].bound == certificate.identification(100)
-    assert found["Row known (AUC)"].bound == certificate.ranked()
-    assert found["Row known, told at 1 % false alarms"].bound == certificate.detected(0.01)
+    assert found["Row known (AUC)"].bound == certificate.apart().ranked()
+    assert found["Row known, told at 1 % false alarms"].bound == certificate.apart().detected(0.01)
     (told,) = report.certificates
     assert (told.split, told.rows, told.is_noisy) == ("train", COUNT, True)
     assert told.bits == pytest.approx(1.0)
@@ -70,14 +70,17 @@ def test_the_bounds_are_those_of_the_certificate(protected, report):
         certificate.identification(1000),
         certificate.identification(10**6),
     )
-    assert told.epsilon == pytest.approx(certificate.epsilon(1e-5))
+    assert (told.epsilon, told.delta) == (certificate.epsilon(), 0.0)
+    assert told.guesses == 2**certificate.maximal_leakage
 
 
 BROKEN = {
-    "no noise": lambda clipped, sigma, noise: clipped,
-    "the same for all": lambda clipped, sigma, noise: clipped + sigma * noise.normals(clipped.shape[1]),
-    "a little too small": lambda clipped, sigma, noise: (
-        clipped + 0.85 * sigma * noise.normals(clipped.size).reshape(clipped.shape)
+    "no noise": lambda clipped, certificate, noise: clipped,
+    "the same for all": lambda clipped, certificate, noise: (
+        clipped + certificate.sigma * noise.normals(clipped.shape[1])
+    ),
+    "a little too small": lambda clipped, certificate, noise: (
+        clipped + 0.85 * certificate.sigma * noise.normals(clipped.size).reshape(clipped.shape)
     ),
 }
 
@@ -95,7 +98,7 @@ def test_noise_that_is_missing_is_told_as_broken(clothes, tmp_path, monkeypatch,
     assert "the implementation is broken" in render(found)
     if how == "no noise":
         assert figures(found)["Picked out of 10"].exceeds
-        assert figures(found)["Row known (AUC)"].exceeds
+        assert figures(found)["Picked out of 100"].exceeds
         assert found.attacks[0].status == Status.SUCCEEDED
 
 
@@ -156,7 +159,17 @@ def test_audit_json_has_every_figure_beside_its_bound(report, tmp_path):
     told = json.loads((tmp_path / "audit" / "audit.json").read_text())
     assert told["plots"] == []  # the paper's figures are of morphing
     (certificate,) = told["certificates"]
-    assert {"bits", "mu", "epsilon", "of_few", "of_many", "sigma", "clip"} < certificate.keys()
+    assert {
+        "bits",
+        "guesses",
+        "mu",
+        "epsilon",
+        "delta",
+        "of_few",
+        "of_many",
+        "sigma",
+        "clip",
+    } < certificate.keys()
     assert told["unsaid"] == list(report.unsaid)
     first = told["attacks"][0]["figures"][0]
     assert first["name"] == "Picked out of 10"

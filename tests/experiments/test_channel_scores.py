@@ -51,9 +51,9 @@ def test_noise_costs_accuracy_and_hides_images(parts):
 def test_the_measured_identification_stays_below_its_bound(parts):
     for bits in (1.0, 8.0):
         certificate = Certificate.for_bits(bits, features=FEATURES)
-        found = identified(parts.train, parts.train.noisy(certificate))
+        found = identified(parts.train, parts.train.noisy(certificate), certificate)
         assert found <= certificate.identification(1000) + 0.01
-    assert identified(parts.train, parts.train) == 1  # and without noise there is none
+    assert identified(parts.train, parts.train, None) == 1  # and without noise there is none
 
 
 def test_labels_that_mean_nothing_teach_nothing(parts):

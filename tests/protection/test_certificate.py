@@ -1,7 +1,10 @@
-"""The certificate's formulas against calculations of another kind: water-filling, accounting, attacks."""
+"""The certificate's formulas against calculations of another kind: water-filling, accounting, attacks.
+
+Certificates without a limit are those of Gaussian noise, as deliveries before version 0.10 have them.
+"""
 
 import math
-from statistics import NormalDist
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mole.errors import ParameterError
-from mole.protection import Certificate, bits_of_covariance, composed
+from mole.protection import Certificate, FreshNoise, bits_of_covariance, composed, release
 
 CERTIFICATES = st.builds(
     Certificate,
@@ -33,7 +36,7 @@ def water_filling(variances: np.ndarray, sigma: float, power: float) -> float:
 def test_bits_are_those_of_equal_channels_and_below_the_limit(certificate):
     equal = water_filling(np.ones(certificate.features), certificate.sigma, certificate.clip**2)
     assert certificate.bits == pytest.approx(equal, rel=1e-9)
-    assert certificate.bits <= certificate.most_bits * (1 + 1e-12)
+    assert certificate.bits <= certificate.bits_of_many * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, 1e-200, 1e200, math.inf, math.nan])
@@ -48,19 +51,22 @@ def test_what_no_formula_can_work_with_is_refused(name, value):
 @pytest.mark.parametrize(("clip", "sigma"), [(1e-60, 1e60), (1e60, 1e-60), (1.0, 1e-60)])
 def test_the_extremes_that_are_left_end_in_numbers(clip, sigma):
     one = Certificate(features=4, clip=clip, sigma=sigma)
-    told = (one.bits, one.mu, one.epsilon(1e-5), one.identification(1000), one.ranked(), one.detected(0.01))
+    told = (
+        one.bits, one.mu, one.epsilon(1e-5), one.identification(1000), one.apart().ranked(),
+        one.apart().detected(0.01),
+    )  # fmt: skip
     assert all(math.isfinite(value) and value >= 0 for value in told)
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 4.0])
 def test_two_images_as_far_apart_as_can_be_are_told_apart_as_often_as_the_bounds_say(sigma):
     """Antipodes at the clip meet both bounds; nothing that lies nearer exceeds them."""
-    certificate, rng = Certificate(features=2, clip=3.0, sigma=sigma), np.random.default_rng(0)
+    apart, rng = Certificate(features=2, clip=3.0, sigma=sigma).apart(), np.random.default_rng(0)
     some, others = (sign * 3.0 + sigma * rng.normal(size=40_000) for sign in (1, -1))
-    assert certificate.ranked() == pytest.approx((some > others).mean(), abs=0.01)
+    assert apart.ranked() == pytest.approx((some > others).mean(), abs=0.01)
     limit = np.quantile(others, 0.99)
-    assert certificate.detected(0.01) == pytest.approx((some > limit).mean(), abs=0.02)
-    assert (some - 1 > limit).mean() <= certificate.detected(0.01) + 0.02
+    assert apart.detected(0.01) == pytest.approx((some > limit).mean(), abs=0.02)
+    assert (some - 1 > limit).mean() <= apart.detected(0.01) + 0.02
 
 
 @given(st.integers(1, 24), st.integers(0, 2**32), st.floats(0.05, 20))
@@ -84,7 +90,7 @@ def test_epsilon_is_dp_accountings(sigma, delta):
     accounting = pytest.importorskip("dp_accounting")
     certificate = Certificate(features=128, clip=1.0, sigma=sigma)
     epsilon = certificate.epsilon(delta)
-    assert certificate.delta(epsilon) == pytest.approx(delta, rel=1e-3)
+    assert certificate.apart().delta(epsilon) == pytest.approx(delta, rel=1e-3)
     accountant = accounting.pld.PLDAccountant(value_discretization_interval=1e-3)
     accountant.compose(accounting.GaussianDpEvent(sigma / 2))  # any two images are 2 C apart
     assert epsilon == pytest.approx(accountant.get_epsilon(delta), rel=0.02, abs=0.02)
@@ -100,31 +106,39 @@ def test_what_makes_no_sense_is_refused(wrong):
 
 def test_rows_of_one_image_add_up():
     """As one row with less noise would tell: never more than the sum."""
-    one = Certificate.for_bits(1.0, features=64)
+    one = Certificate(64, 1.0, 0.85)
     four = Certificate(64, 1.0, one.sigma / 2)  # the mean of four rows
     both = composed([one] * 4)
-    assert four.bits <= both.bits == pytest.approx(4.0)
-    assert both.mu == pytest.approx(four.mu)
+    assert four.bits <= both.bits == pytest.approx(4 * one.bits)
+    assert both.maximal_leakage == both.epsilon == math.inf
+    assert one.apart(4).ranked() == four.apart().ranked() > one.apart().ranked()
+    limited = Certificate.for_bits(1.0, features=64)
+    all_four = composed([limited] * 4)
+    assert all_four.bits == pytest.approx(4.0)
+    assert all_four.maximal_leakage == pytest.approx(4 * limited.maximal_leakage)
+    assert limited.apart(4).epsilon == pytest.approx(all_four.epsilon)
 
 
-def best_attacker(rng, features: int, sigma: float, candidates: int, tries: int) -> float:
-    """How often the nearest noise-free candidate is the right one: optimal for Gaussian noise."""
-    right = 0
-    for _ in range(tries):
-        known = rng.normal(size=(candidates, features))
-        known /= np.linalg.norm(known, axis=1, keepdims=True)
-        row = known[0] + sigma * rng.normal(size=features)
-        right += int(np.argmax(known @ row) == 0)  # all are of one length
-    return right / tries
+def best_attacker(rng, certificate: Certificate, candidates: int, tries: int) -> float:
+    """How often the nearest noise-free candidate is the right one, which no attacker beats.
+
+    All are as long as the clip, where the nearest is the likeliest, be noise limited or not.
+    """
+    known = rng.normal(size=(tries, candidates, certificate.features))
+    known /= np.linalg.norm(known, axis=2, keepdims=True)
+    rows = release(known[:, 0], certificate, FreshNoise())
+    return float((np.einsum("ncd,nd->nc", known, rows).argmax(axis=1) == 0).mean())
 
 
 GRID = [(features, bits, count) for features in (8, 64) for bits in (0.5, 2.0, 8.0) for count in (10, 300)]
 
 
+@pytest.mark.parametrize("is_limited", [True, False], ids=["limited", "Gaussian"])
 @pytest.mark.parametrize(("features", "bits", "candidates"), GRID)
-def test_the_best_attacker_stays_below_the_bound(rng, features, bits, candidates):
+def test_the_best_attacker_stays_below_the_bound(rng, features, bits, candidates, is_limited):
     certificate = Certificate.for_bits(bits, features=features)
-    found = best_attacker(rng, features, certificate.sigma, candidates, tries=400)
+    certificate = certificate if is_limited else replace(certificate, limit=None)
+    found = best_attacker(rng, certificate, candidates, tries=400)
     bound = certificate.identification(candidates)
     assert found <= bound + 3 * math.sqrt(bound / 400)
     assert bound >= 1 / candidates
@@ -135,12 +149,14 @@ def test_the_best_attacker_stays_below_the_bound(rng, features, bits, candidates
 def test_more_candidates_never_make_it_easier_and_two_are_told_apart_as_often_as_can_be(features, bits):
     """With many features or hardly any bits, a non-central chi-squared distribution is beyond SciPy."""
     certificate = Certificate.for_bits(bits, features=features)
+    ends = np.zeros((max(4, 4000 // features), features))
+    ends[::2, 0], ends[1::2, 0] = 1, -1
     bounds = [certificate.identification(count) for count in (1, 2, 1000, 10**12)]
     assert bounds[0] == 1
     assert bounds == sorted(bounds, reverse=True)
-    antipodes = NormalDist().cdf(certificate.clip / certificate.sigma)
-    assert bounds[1] >= antipodes
-    assert bounds[2] < 0.75
+    right = (release(ends, certificate, FreshNoise()) * ends).sum(axis=1) > 0
+    assert bounds[1] >= right.mean() - 6 * math.sqrt(0.25 / len(ends))
+    assert bounds[2] < 0.8 or features < 8
 
 
 def test_hardly_anything_changes_with_more_features_than_are_worked_out():
@@ -150,5 +166,6 @@ def test_hardly_anything_changes_with_more_features_than_are_worked_out():
 
 def test_without_noise_the_check_fails(rng):
     """The negative twin: the same attacker, and the noise left out."""
-    bound = Certificate.for_bits(1.0, features=64).identification(300)
-    assert best_attacker(rng, 64, 1e-9, 300, tries=50) == 1.0 > 5 * bound
+    certificate = Certificate.for_bits(1.0, features=64)
+    without = replace(certificate, sigma=1e-9, limit=None)
+    assert best_attacker(rng, without, 300, tries=50) == 1.0 > 5 * certificate.identification(300)

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from mole.errors import ShapeError
-from mole.protection import FreshNoise, clip, release
+from mole.protection import Certificate, FreshNoise, clip, release
 from mole.protection.channel import grid_step
 
 pytestmark = pytest.mark.fresh_draws
@@ -56,7 +56,7 @@ def test_noise_is_normal_independent_and_new_every_time():
 def test_what_leaves_lies_on_the_grid_with_noise_of_its_size(sigma):
     step = grid_step(sigma)
     assert sigma / 128 < step <= sigma / 64
-    rows = release(np.zeros((500, 64)), sigma, FreshNoise())
+    rows = release(np.zeros((500, 64)), Certificate.for_sigma(sigma, features=64), FreshNoise())
     assert np.array_equal(rows, np.rint(rows / step) * step)
     assert rows.std() == pytest.approx(sigma, rel=0.05)
     assert np.array_equal(rows, rows.astype(np.float32))  # nothing more is lost when it is stored
@@ -64,5 +64,5 @@ def test_what_leaves_lies_on_the_grid_with_noise_of_its_size(sigma):
 
 def test_two_releases_of_the_same_features_differ():
     features = np.full((4, 16), 0.1)
-    one, other = (release(features, 1.0, FreshNoise()) for _ in range(2))
+    one, other = (release(features, Certificate.for_bits(1.0, features=16), FreshNoise()) for _ in range(2))
     assert not np.array_equal(one, other)

@@ -9,7 +9,7 @@ all rows; what rows are like in general is what a normal distribution fits to th
 import numpy as np
 
 from mole.attacks.tools.attack import Attack, Finding, Reader
-from mole.attacks.tools.protected_view import ProtectedView
+from mole.attacks.tools.protected_view import Channel, ProtectedView
 from mole.attacks.tools.views import MissingInputError
 from mole.scheme.shapes import Array
 
@@ -22,7 +22,7 @@ def run(view: ProtectedView, _: np.random.Generator) -> Finding:
     if view.pairs is None or view.pair_features is None:
         raise MissingInputError("there are no images of which to ask whether they were delivered")
     which = np.stack(
-        [which_of_two(view.rows[view.pairs[:, side]], view.pair_features, view.sigma) for side in (0, 1)],
+        [which_of_two(view.rows[view.pairs[:, side]], view.pair_features, view.channel) for side in (0, 1)],
         axis=1,
     )
     asked = None if view.asked_rows is None else view.asked
@@ -38,43 +38,42 @@ def run(view: ProtectedView, _: np.random.Generator) -> Finding:
         which=which,
         membership=None
         if asked is None or view.asked_rows is None
-        else among_all(view.asked_rows, asked, view.sigma),
+        else among_all(view.asked_rows, asked, view.channel),
         facts={"pairs": len(which), "asked": 0 if asked is None else len(asked)},
     )
 
 
-def which_of_two(rows: Array, features: Array, sigma: float) -> Array:
+def which_of_two(rows: Array, features: Array, channel: Channel) -> Array:
     """Log of how much likelier the first of two images is behind a row than the second: (n,).
-
-    >>> which_of_two(np.array([[1.0, 0.0]]), np.array([[[1.0, 0.0], [0.0, 1.0]]]), 1.0).tolist()
-    [1.0]
 
     Args:
         rows: noisy features, (n, d).
         features: of the two images of each, (n, 2, d).
-        sigma: spread of the noise.
+        channel: what became of features before they left.
     """
-    apart = features[:, 0] - features[:, 1]
-    middle = features.mean(axis=1)
-    found: Array = ((rows - middle) * apart).sum(axis=1) / sigma**2
+    near = ((rows[:, np.newaxis] - features / 2) * features).sum(axis=2) / channel.sigma**2
+    told = channel.told(near, features)
+    found: Array = told[:, 0] - told[:, 1]
     return found
 
 
-def among_all(rows: Array, features: Array, sigma: float) -> Array:
+def among_all(rows: Array, features: Array, channel: Channel) -> Array:
     """Log of how much likelier one of the rows is an image's own than that none is: (m,).
 
     Args:
         rows: noisy features, (n, d).
         features: of images, without noise, (m, d).
-        sigma: spread of the noise.
+        channel: what became of features before they left.
     """
+    sigma = channel.sigma
     general = (
         _in_general(rows, sigma) + rows.shape[1] * np.log(sigma) + np.square(rows / sigma).sum(axis=1) / 2
     )
     found = []
     for start in range(0, len(features), AT_ONCE):
         some = features[start : start + AT_ONCE] / sigma
-        ratios = rows / sigma @ some.T - np.square(some).sum(axis=1) / 2 - general[:, np.newaxis]
+        near = rows / sigma @ some.T - np.square(some).sum(axis=1) / 2
+        ratios = channel.told(near, sigma * some) - general[:, np.newaxis]
         top = ratios.max(axis=0)
         found.append(top + np.log(np.exp(ratios - top).mean(axis=0)))
     return np.concatenate(found)

@@ -1,15 +1,15 @@
-"""Which image is behind a row? The candidate whose features, without noise, lie nearest to it.
+"""Which image is behind a row? The likeliest candidate: of features of one length, the nearest ones.
 
-For Gaussian noise and candidates that are equally likely beforehand no rule picks the right one more often:
-the nearest is the likeliest. So what is measured here is as good as the best attacker gets on these images,
-and the certificate says how often that can be at most.
+If candidates are equally likely beforehand, no rule picks the right one more often. So what is measured
+here is as good as the best attacker gets on these images, and the certificate says how often that can be at
+most.
 """
 
 import numpy as np
 import numpy.typing as npt
 
 from mole.attacks.tools.attack import Attack, Finding, Reader
-from mole.attacks.tools.protected_view import ProtectedView
+from mole.attacks.tools.protected_view import Channel, ProtectedView
 from mole.attacks.tools.views import MissingInputError
 from mole.scheme.shapes import Array
 
@@ -21,7 +21,7 @@ def run(view: ProtectedView, _: np.random.Generator) -> Finding:
     if view.candidates is None or not view.lists:
         raise MissingInputError("there are no candidate images to choose from")
     picked = {
-        count: nearest(view.rows[: len(choices)], view.candidates, choices)
+        count: likeliest(view.rows[: len(choices)], view.candidates, view.channel, choices)
         for count, choices in view.lists.items()
     }
     rows = max(len(choices) for choices in view.lists.values())
@@ -29,30 +29,38 @@ def run(view: ProtectedView, _: np.random.Generator) -> Finding:
     return Finding(
         words=(
             f"For each of {rows:,} rows, {numbers} candidate images were put through the front, without "
-            "noise, and the one whose features lie nearest to the row was picked: the likeliest one."
+            "noise, and the one that is likeliest to be behind the row was picked: the nearest of those "
+            "that fit it best."
         ),
         picked=picked,
         facts={"rows": rows, "candidates": list(view.lists), "numbers in a row": view.features},
     )
 
 
-def nearest(rows: Array, features: Array, choices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """For each row the place in its list of the features that lie nearest; of equal ones the first.
+def likeliest(
+    rows: Array, features: Array, channel: Channel, choices: npt.NDArray[np.intp] | None = None
+) -> npt.NDArray[np.intp]:
+    """For each row the place in its list of the features that it is likeliest of.
 
-    >>> nearest(np.array([[1.0, 0.1]]), np.eye(2), np.array([[1, 0]])).tolist()
-    [1]
+    Of equally likely ones it is the nearest, and of equally near ones the first.
 
     Args:
         rows: noisy features, (n, d).
         features: of candidates, (m, d).
-        choices: which candidates each row has, (n, how many).
+        channel: what became of features before they left.
+        choices: which candidates each row has, (n, how many); None for all of them.
     """
-    halves = np.square(features).sum(axis=1) / 2
+    scaled = features / channel.sigma
+    halves = np.square(scaled).sum(axis=1) / 2
     found = []
     for start in range(0, len(rows), AT_ONCE):
-        likeness = rows[start : start + AT_ONCE] @ features.T - halves
-        listed = np.take_along_axis(likeness, choices[start : start + AT_ONCE], axis=1)
-        found.append(listed.argmax(axis=1))
+        some = slice(start, start + AT_ONCE)
+        near = rows[some] / channel.sigma @ scaled.T - halves
+        told = channel.told(near, features)
+        if choices is not None:
+            near, told = (np.take_along_axis(part, choices[some], axis=1) for part in (near, told))
+        is_best = told == told.max(axis=1, keepdims=True)
+        found.append(np.where(is_best, near, -np.inf).argmax(axis=1))
     return np.concatenate(found)
 
 
@@ -62,6 +70,6 @@ ATTACK = Attack(
     attacker=Reader.FINDER,
     view=ProtectedView,
     run=run,
-    source="this project: the likeliest candidate under Gaussian noise, which no attacker beats on average",
+    source="this project: the likeliest candidate, which no attacker beats on average",
     advice="Deliver with fewer bits if that is too often.",
 )

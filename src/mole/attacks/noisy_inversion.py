@@ -27,9 +27,9 @@ def run(view: ProtectedView, rng: np.random.Generator) -> Finding:
     aside = max(1, round(HELD_OUT * len(public)))
     check, learn = (Examples(public[part], features[part]) for part in _parts(aside))
     flat = learn.images.reshape(len(learn.images), -1)
-    linear = LinearOnNoise.fit(learn.features, flat, view.sigma)
+    linear = LinearOnNoise.fit(view.channel.expected(learn.features), flat, view.channel.sigma)
     coarse = partial(_drawn, linear, public.shape[1:])
-    seen = view.noisy(check.features, rng)
+    seen = view.channel.noisy(check.features, rng)
     deviation = max(float(check.images.std()), 1e-12)
     errors = {
         "the mean image": _error(learn.images.mean(axis=0), check.images) / deviation,
@@ -68,7 +68,7 @@ def _drawn(linear: LinearOnNoise, shape: Shape, rows: Array) -> Array:
 
 
 def _noisy(view: ProtectedView, rng: np.random.Generator, features: Array) -> Array:
-    return view.noisy(features, rng)
+    return view.channel.noisy(features, rng)
 
 
 def _error(rebuilt: Array, images: Array) -> float:

@@ -22,7 +22,8 @@ def run(view: ProtectedView, _: np.random.Generator) -> Finding:
     asked = {name: has for name, has in view.public_has.items() if _differs(has)}
     if not asked:
         raise NotApplicableError("all public images are alike in what is asked for")
-    linear = LinearOnNoise.fit(features, np.stack([*asked.values()], axis=1).astype(float), view.sigma)
+    targets = np.stack([*asked.values()], axis=1).astype(float)
+    linear = LinearOnNoise.fit(view.channel.expected(features), targets, view.channel.sigma)
     told = linear(view.rows)
     return Finding(
         words=(

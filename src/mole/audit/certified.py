@@ -1,6 +1,5 @@
 """The certificate of a delivery for a page: numbers for each split, and what they do not say, in words."""
 
-import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,7 +30,10 @@ class Certified:
     Attributes:
         split, rows, features: which, how many, and how many numbers each has.
         clip, sigma: what it follows from.
-        bits, mu, epsilon: what it says; epsilon at delta 1e-5, or None without the library for it.
+        bits, mu: what it says on average over images, and how far any two images are apart.
+        guesses: how many times as often a guess about an image is right with its row, at most; None where
+            that is not bounded.
+        epsilon, delta: of differential privacy; epsilon is None without the library for it.
         of_few, of_many: how often the right one of 1,000 and of a million candidates is picked at most.
         noise: what was seen of the noise, in words.
         is_noisy: whether nothing speaks against it.
@@ -44,8 +46,10 @@ class Certified:
     clip: float
     sigma: float
     bits: float
+    guesses: float | None
     mu: float
     epsilon: float | None
+    delta: float
     of_few: float
     of_many: float
     noise: str
@@ -70,17 +74,19 @@ def _certified(delivery: Delivery, split: str, one: Certificate) -> Certified:
     for shard in delivery.shards(split):
         check.see(delivery.encoding.decode(shard.values))
     problem = check.problem()
+    delta = DELTA if one.limit is None else 0.0
     return Certified(
-        split, delivery.split(split).rows, one.features, one.clip, one.sigma, one.bits, one.mu,
-        _epsilon(one), one.identification(FEW), one.identification(MANY),
+        split, delivery.split(split).rows, one.features, one.clip, one.sigma, one.bits,
+        None if one.limit is None else 2**one.maximal_leakage, one.mu, _epsilon(one, delta), delta,
+        one.identification(FEW), one.identification(MANY),
         noise=problem or f"the rows agree with noise of {one.sigma:.3g} in each number",
         is_noisy=problem is None, views=delivery.split(split).views,
     )  # fmt: skip
 
 
-def _epsilon(one: Certificate) -> float | None:
+def _epsilon(one: Certificate, delta: float) -> float | None:
     try:
-        return one.epsilon(DELTA)
+        return one.epsilon(delta)
     except MissingExtraError:
         return None
 
@@ -88,9 +94,11 @@ def _epsilon(one: Certificate) -> float | None:
 def unsaid(delivery: Delivery, key: MorphKey | None) -> Iterator[str]:
     """What the certificate of a delivery does not say: a sentence or two for each."""
     manifest = delivery.manifest
+    is_limited = manifest.protection is not None and manifest.protection.is_limited
     yield (
         "Bits are an average over images: the row of one image may tell more than that, and of another "
-        "less. What holds for every single image is mu, and epsilon with it."
+        "less. What holds for every single image is "
+        f"{'epsilon' if is_limited else 'mu, and epsilon with it'}."
     )
     yield (
         "Picking the right one of many candidates assumes that all are equally likely beforehand. Whoever "
@@ -104,14 +112,14 @@ def unsaid(delivery: Delivery, key: MorphKey | None) -> Iterator[str]:
     yield f"How many images there are leaves, too: {counted(manifest.rows, 'row')}."
     yield (
         "It is about one row. Several images of one person add up: n of them tell n times as many bits, "
-        "with sqrt(n) times as large a mu."
+        f"with {'n' if is_limited else 'sqrt(n)'} times as large {'an epsilon' if is_limited else 'a mu'}."
     )
     views = max(facts.views for facts in manifest.splits.values())
     if views > 1:
-        yield (
-            f"Here each image has {views} rows: {views} times as many bits, and "
-            f"{math.sqrt(views):.3g} times as large a mu."
+        larger = (
+            f"{views} times as large an epsilon" if is_limited else f"{views**0.5:.3g} times as large a mu"
         )
+        yield f"Here each image has {views} rows: {views} times as many bits, and {larger}."
     yield _other_deliveries(delivery, key)
 
 

@@ -1,6 +1,5 @@
 """The scorer of attacks on protected rows: every figure beside chance and beside the certificate."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from mole.audit.intervals import FALSE_ALARMS, Measurement, area_between, detect
 from mole.audit.protected_subject import ProtectedSubject, ProtectedTruth
 from mole.audit.scoring import Score, Truth, psnr, score
 from mole.protection.certificate import Certificate
+from mole.protection.telling_apart import Apart
 from mole.scheme.shapes import Array
 
 NOT_WORTH_A_WORD = 0.2  # dB more than the mean image has
@@ -41,13 +41,13 @@ NEAREST = "Rebuilt images that are more like their own original than like any ot
 def figures_of(finding: Finding, subject: ProtectedSubject) -> tuple[Bounded, ...]:
     """Everything that a finding can be measured by."""
     truth, certificate = subject.truth, subject.certificate
-    all_rows = replace(certificate, sigma=certificate.sigma / math.sqrt(subject.views))  # of an image
+    one_row, all_rows = certificate.apart(), certificate.apart(subject.views)
     return (
         *_picked(finding, truth, certificate),
-        *_which(finding, truth, certificate),
+        *_which(finding, truth, one_row),
         *_among(finding, truth, all_rows),
         *_rebuilt(finding, truth, certificate),
-        *_has(finding, truth, certificate),
+        *_has(finding, truth, one_row),
     )
 
 
@@ -67,39 +67,37 @@ def _picked(finding: Finding, truth: ProtectedTruth, certificate: Certificate) -
         )  # fmt: skip
 
 
-def _which(finding: Finding, truth: ProtectedTruth, certificate: Certificate) -> Iterator[Bounded]:
+def _which(finding: Finding, truth: ProtectedTruth, apart: Apart) -> Iterator[Bounded]:
     if finding.which is None or len(finding.which) < FEWEST:
         return
     right = finding.which * np.where(truth.swapped, -1, 1)[:, np.newaxis]
-    yield from _ranked(right[:, 0], right[:, 1], "Row known", BEFORE, certificate)
+    yield from _ranked(right[:, 0], right[:, 1], "Row known", BEFORE, apart)
 
 
-def _among(finding: Finding, truth: ProtectedTruth, certificate: Certificate) -> Iterator[Bounded]:
+def _among(finding: Finding, truth: ProtectedTruth, apart: Apart) -> Iterator[Bounded]:
     if finding.membership is None or min(truth.members.sum(), (~truth.members).sum()) < FEWEST:
         return
     inside, outside = (finding.membership[which] for which in (truth.members, ~truth.members))
-    yield from _ranked(inside, outside, "Among all rows", AMONG, certificate)
+    yield from _ranked(inside, outside, "Among all rows", AMONG, apart)
 
 
-def _has(finding: Finding, truth: ProtectedTruth, certificate: Certificate) -> Iterator[Bounded]:
+def _has(finding: Finding, truth: ProtectedTruth, apart: Apart) -> Iterator[Bounded]:
     for name, scores in (finding.has or {}).items():
         has = truth.has[name]
         told = scores[: len(has)]
         if min(has.sum(), (~has).sum()) >= FEWEST:
             measured = area_between(told[has], told[~has])
             named = f"{name.capitalize()} images first (AUC)"
-            yield Bounded(named, measured, 0.5, certificate.ranked(), "area", meaning=FIRST)
+            yield Bounded(named, measured, 0.5, apart.ranked(), "area", meaning=FIRST)
 
 
-def _ranked(
-    positives: Array, negatives: Array, name: str, meaning: str, certificate: Certificate
-) -> Iterator[Bounded]:
+def _ranked(positives: Array, negatives: Array, name: str, meaning: str, apart: Apart) -> Iterator[Bounded]:
     """The area under the curve, and what is told right at few false alarms."""
     area = area_between(positives, negatives)
-    yield Bounded(f"{name} (AUC)", area, 0.5, certificate.ranked(), "area", meaning=meaning)
+    yield Bounded(f"{name} (AUC)", area, 0.5, apart.ranked(), "area", meaning=meaning)
     yield Bounded(
         f"{name}, told at {100 * FALSE_ALARMS:.0f} % false alarms", detected(positives, negatives),
-        chance=FALSE_ALARMS, bound=certificate.detected(FALSE_ALARMS),
+        chance=FALSE_ALARMS, bound=apart.detected(FALSE_ALARMS),
         meaning=TOLD.format(100 * FALSE_ALARMS),
     )  # fmt: skip
 

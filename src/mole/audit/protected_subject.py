@@ -16,7 +16,7 @@ from mole.exchange.delivery import Delivery
 from mole.exchange.noise_check import DEVIATIONS, ROUNDING, NoiseCheck
 from mole.foreign_text import shown
 from mole.protection.certificate import Certificate
-from mole.protection.channel import grid_step
+from mole.protection.known_channel import KnownChannel
 from mole.provider.image_views import with_views
 from mole.provider.keys import MorphKey
 from mole.provider.row_numbers import RowNumbers
@@ -123,7 +123,7 @@ def protected_subject(
     if seen is None:
         return NO_TRUTH
     noise = rows[: len(seen.features)] - seen.features
-    belongs = is_own(rows[: len(seen.features)], seen.features, certificate.sigma)
+    belongs = is_own(certificate.unbiased(rows[: len(seen.features)]), seen.features, certificate.spread)
     if belongs is False or is_too_much(noise, certificate.sigma):
         return NO_TRUTH
     doubts = [] if belongs else [TOO_FEW]
@@ -132,9 +132,9 @@ def protected_subject(
         there = same_images(seen.images[:COMPARED], others.images) >= 0
         if there.any():
             doubts.append(SAME_IMAGES.format(int(there.sum()), len(there)))
-    check = NoiseCheck(replace(certificate, clip=certificate.sigma * 1e-9))
+    check = NoiseCheck(certificate, is_bare=True)
     check.see(noise)
-    view = ProtectedView(rows=rows, sigma=certificate.sigma, step=grid_step(certificate.sigma))
+    view = ProtectedView(rows=rows, channel=KnownChannel(certificate))
     samples = np.asarray(RowNumbers.of(delivery, key, split).samples_of(ids))
     view, truth = _posed(view, seen, others, samples, rng)
     truth = replace(

@@ -27,7 +27,9 @@ SigmaOption = Annotated[
 ]
 EpsilonOption = Annotated[
     str | None,
-    typer.Option(metavar="E", help="Instead of --bits: epsilon between any two images, at 1e-5."),
+    typer.Option(
+        metavar="E", help="Instead of --bits: epsilon of differential privacy between any two images."
+    ),
 ]
 ClipOption = Annotated[
     float, typer.Option(metavar="C", help="With --front: the largest length of an image's features.")

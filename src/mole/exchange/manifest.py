@@ -29,8 +29,9 @@ FORMAT, VERSION = "mole-delivery", 2
 CLIPPED_VERSION = 3  # of a delivery in 8 bits by version 0.5 that says what they cut off
 INT8_VERSION = 4  # of one whose values are called `image_int8`, and whose shards hold their scales
 VIEWS_VERSION = 5  # of one with several views of each sample, or zeros that fill tiles
-LARGEST_VERSION = 6  # of a protected one
-VERSIONS = (VERSION, CLIPPED_VERSION, INT8_VERSION, VIEWS_VERSION, LARGEST_VERSION)
+PROTECTED_VERSION = 6  # of a protected one with Gaussian noise, before version 0.10
+LARGEST_VERSION = 7  # of one with limited noise
+VERSIONS = (VERSION, CLIPPED_VERSION, INT8_VERSION, VIEWS_VERSION, PROTECTED_VERSION, LARGEST_VERSION)
 NAME = "manifest.json"
 BLANK = "0" * 64
 _CHECKSUM = re.compile(rb'"seal": "([0-9a-f]{64})"')
@@ -91,7 +92,7 @@ class Manifest:
     def version(self) -> int:
         """Of the format: the lowest that has everything it says."""
         if self.protection is not None:
-            return LARGEST_VERSION
+            return LARGEST_VERSION if self.protection.is_limited else PROTECTED_VERSION
         if self.plain_shape is not None or any(split.views > 1 for split in self.splits.values()):
             return VIEWS_VERSION
         if self.column != IMAGE:
@@ -226,11 +227,14 @@ def _column(fields: Fields, dtype: Dtype) -> str:
 
 def _protection(fields: Fields, splits: Collection[str]) -> Protection | None:
     """What protects the rows, for each of its splits."""
-    if ("protection" in fields.names()) != (fields.value("version") == LARGEST_VERSION):
+    version = fields.value("version")
+    if ("protection" in fields.names()) != (version in (PROTECTED_VERSION, LARGEST_VERSION)):
         raise FormatError("its field 'protection' does not fit its version")
     if "protection" not in fields.names():
         return None
     protection = Protection.parse(fields.object("protection"))
+    if protection.is_limited != (version == LARGEST_VERSION):
+        raise FormatError("its field 'limit' does not fit its version")
     shape = "plain_shape" if "plain_shape" in fields.names() else "input_shape"
     elements = element_count(check_shape(fields.wholes(shape)))
     if set(protection.certificates) != set(splits):

@@ -2,8 +2,9 @@
 
 Noise of standard deviation sigma in each of d numbers makes rows as long as sqrt(d) sigma, any two of them
 as far apart as sqrt(2 d) sigma, and leaves no direction in which they spread less than sigma: features can
-add to each of these, and take nothing away. A row that was left without noise, or noise that was used
-twice, does not pass; noise that somebody could draw again would.
+add to each of these, and take nothing away. (Where noise is limited, two rows of one image lie a little
+nearer, and so do rows to their features, in one of d directions.) A row that was left without noise, or
+noise that was used twice, does not pass; noise that somebody could draw again would.
 """
 
 import math
@@ -23,7 +24,7 @@ ENOUGH = 4  # rows for each number, before a direction tells anything
 
 @dataclass
 class NoiseCheck:
-    """The rows of one split, added up.
+    """The rows of one split, added up; or their noise alone, where the features are known.
 
     >>> rng = np.random.default_rng(0)
     >>> check = NoiseCheck(Certificate(features=8, clip=1.0, sigma=2.0))
@@ -37,6 +38,7 @@ class NoiseCheck:
     """
 
     certificate: Certificate
+    is_bare: bool = False
     rows: int = 0
     squares: float = 0.0
     pairs: int = 0
@@ -61,15 +63,17 @@ class NoiseCheck:
 
     def problem(self) -> str | None:
         """What the rows cannot be, under their certificate; None if nothing speaks against it."""
-        one = self.certificate
+        one, most = self.certificate, 0.0 if self.is_bare else self.certificate.clip
+        missing = 1 - one.least_error if self.is_bare else 0.0  # features make up for it
         checks = (
-            ("rows are", "long", self.squares, self.rows, 1.0, one.clip),
-            ("rows are", "apart", self.apart, self.pairs, 2.0, 2 * one.clip),
+            ("rows are", "long", self.squares, self.rows, 1.0, most, missing),
+            ("rows are", "apart", self.apart, self.pairs, 2.0, 2 * most, 1 - one.least_variance),
         )
-        for head, tail, total, count, times, most in checks:
+        for head, tail, total, count, times, longest, lacking in checks:
             if count:
                 variance = times * one.sigma**2
-                low, high = _limits(one.features, variance, most, count)
+                low, high = _limits(one.features, variance, longest, count)
+                low -= lacking * variance
                 if not low <= total / count <= high:
                     found, least, largest = (
                         math.sqrt(max(value, 0)) for value in (total / count, low, high)
@@ -79,7 +83,8 @@ class NoiseCheck:
                         f"{largest:.3g}"
                     )
         if (spread := self.least_spread()) is not None:
-            expected = one.sigma * _least_share(one.features, self.rows) * (1 - 10 * ROUNDING)
+            least = math.sqrt(1 - missing)
+            expected = least * one.sigma * _least_share(one.features, self.rows) * (1 - 10 * ROUNDING)
             if spread < expected:
                 return (
                     f"rows spread by {spread:.3g} in some direction, and noise of {one.sigma:.3g} leaves "

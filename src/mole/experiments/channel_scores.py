@@ -5,17 +5,19 @@ there: a result comes again within its spread, and not to the last digit.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
 
+from mole.attacks.nearest_features import likeliest
 from mole.protection import Certificate, FreshNoise, clip, release
 from mole.protection.adapting import adapted
 from mole.protection.calibration import calibration
 from mole.protection.head import Head, fit_noisy_head, softmax
+from mole.protection.known_channel import KnownChannel
 from mole.scheme.shapes import Array
 from mole.scores import Score
 from mole.sources.source import Labels
@@ -44,7 +46,7 @@ class Features:
         """The same with fresh noise; as they are without a certificate."""
         if certificate is None:
             return self
-        return Features(release(self.rows, certificate.sigma, FreshNoise()), self.labels)
+        return Features(release(self.rows, certificate, FreshNoise()), self.labels)
 
     def first(self, count: int) -> "Features":
         """The first of them."""
@@ -64,15 +66,16 @@ class Parts:
 def score(parts: Parts, certificate: Certificate | None) -> dict[str, float]:
     """Learn from rows of one draw of noise, and be scored on clean features."""
     noisy = parts.train.noisy(certificate)
-    head = best_head(noisy, 0.0 if certificate is None else certificate.sigma, parts.classes)
+    learn = noisy if certificate is None else replace(noisy, rows=certificate.unbiased(noisy.rows))
+    head = best_head(learn, 0.0 if certificate is None else certificate.spread, parts.classes)
     answers = scored(head, parts.test)
     found = {"accuracy": answers.accuracy, **({} if answers.auc is None else {"auc": answers.auc})}
-    found["nearest_mean_accuracy"] = scored(nearest_mean(noisy, parts.classes), parts.test).accuracy
+    found["nearest_mean_accuracy"] = scored(nearest_mean(learn, parts.classes), parts.test).accuracy
     if parts.validation is not None and parts.classes == 2:
         found["calibrated_accuracy"] = calibrated_accuracy(head, parts.validation, parts.test)
         found["adapted_accuracy"] = adapted_accuracy(head, parts.validation, parts.test)
     if certificate is not None:
-        found["identified"] = identified(parts.train, noisy)
+        found["identified"] = identified(parts.train, noisy, certificate)
     return found
 
 
@@ -137,18 +140,20 @@ def adapted_accuracy(head: Head, own: Features, clean: Features) -> float:
     return calibrated_accuracy(head, own, clean) if better is None else scored(better, clean).accuracy
 
 
-def identified(clean: Features, noisy: Features, candidates: int = CANDIDATES) -> float:
-    """How often the clean features nearest to a row are its own, among those of so many images.
+def identified(
+    clean: Features, noisy: Features, certificate: Certificate | None, candidates: int = CANDIDATES
+) -> float:
+    """How often the clean features that a row is likeliest of are its own, among those of so many images.
 
-    No attacker can do better: with equally likely candidates and Gaussian noise, the nearest is the
-    likeliest.
+    No attacker can do better where candidates are equally likely. Without a certificate the nearest are
+    taken.
     """
+    channel = KnownChannel(certificate or Certificate(clean.rows.shape[1], 1.0, 1.0))
     count = attacked(len(clean.rows), candidates)
     right = 0
     for start in range(0, count, candidates):
         own, seen = (part.rows[start : start + candidates] for part in (clean, noisy))
-        distance = np.square(own).sum(axis=1) - 2 * seen @ own.T
-        right += int((distance.argmin(axis=1) == np.arange(len(own))).sum())
+        right += int((likeliest(seen, own, channel) == np.arange(len(own))).sum())
     return right / count
 
 

@@ -80,7 +80,7 @@ class Transmission:
         rebuilt = Deconvolution.of(self.layer)(sent[:AMONG].astype(np.float64) * self.length)
         found = score(Finding("undone", images=rebuilt), Truth(plain[:AMONG], look))
         return {
-            "nearest": round(identified(Features(clean, nobody), noisy, len(plain)), 4),
+            "nearest": round(identified(Features(clean, nobody), noisy, self.certificate, len(plain)), 4),
             "candidates": len(plain),
             "rebuilt": round(found.reidentified or 0.0, 4),
             "among": found.among,

@@ -209,7 +209,11 @@ class _Frontier:
         draws = [score(parts, certificate) for _ in range(1 if certificate is None else self.effort.draws)]
         row: dict[str, Any] = {"bits": bits}
         if certificate is not None:
-            row |= {"sigma": round(certificate.sigma, 4), "mu": round(certificate.mu, 3)}
+            row |= {
+                "sigma": round(certificate.sigma, 4),
+                "maximal_leakage": round(certificate.maximal_leakage, 3),
+            }
+            row["epsilon"] = round(certificate.epsilon(), 3)
             row["identified_at_most"] = round(_at_most(certificate), 4)
             row["identifications_tried"] = len(draws) * attacked(len(parts.train.rows))
         row |= {name: spread_of([draw[name] for draw in draws]) for name in draws[0]}

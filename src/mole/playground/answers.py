@@ -142,7 +142,6 @@ def protected(name: str, trial: NoiseTrial) -> Answer:
         },
         "bits": trial.certificate.bits,
         "sigma": trial.certificate.sigma,
-        "mu": trial.certificate.mu,
         "features": FEATURES,
         "bytes": size_text(4 * FEATURES),
     }  # fmt: skip

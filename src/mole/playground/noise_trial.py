@@ -10,16 +10,16 @@ from functools import cache, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from mole.attacks import nearest_features
+from mole.attacks.nearest_features import likeliest
 from mole.attacks.pca_matching import Components, leading_components
 from mole.attacks.tools.attack import Finding
 from mole.attacks.tools.linear_on_noise import LinearOnNoise
-from mole.attacks.tools.protected_view import ProtectedView
 from mole.audit.scoring import Score, Truth, score
 from mole.playground.choices import BITS
 from mole.playground.stock import Picture, kind_of
 from mole.protection.certificate import Certificate
-from mole.protection.channel import FreshNoise, clip, grid_step, release
+from mole.protection.channel import FreshNoise, clip, release
+from mole.protection.known_channel import KnownChannel
 from mole.scheme.shapes import Array, unroll
 
 FEATURES = 64
@@ -107,10 +107,11 @@ class NoiseTrial:
         truth = Truth(picture.plain, kind.layer.normalisation)
         candidates = np.concatenate([picture.plain, kind.public[: CANDIDATES - 1]])
         features = front(candidates)
-        rows = release(features, certificate.sigma, FreshNoise())
-        decoder = LinearOnNoise.fit(front.public, unroll(kind.public), certificate.sigma)
+        rows = release(features, certificate, FreshNoise())
+        channel = KnownChannel(certificate)
+        decoder = LinearOnNoise.fit(channel.expected(front.public), unroll(kind.public), channel.sigma)
         drawn = np.asarray(decoder(rows[:1]).reshape(picture.plain.shape), np.float32)
-        picked = picks(rows, features, certificate.sigma)
+        picked = likeliest(rows, features, channel)
         return cls(
             certificate=certificate,
             row=rows[0],
@@ -122,14 +123,3 @@ class NoiseTrial:
             share=float((picked == np.arange(CANDIDATES)).mean()),
             most_share=most_identified(bits),
         )
-
-
-def picks(rows: Array, features: Array, sigma: float) -> npt.NDArray[np.intp]:
-    """For each noisy row the candidate, by its number, whose features lie nearest."""
-    everybody = np.broadcast_to(np.arange(len(features)), (len(rows), len(features)))
-    view = ProtectedView(
-        rows=rows, sigma=sigma, step=grid_step(sigma), candidates=features, lists={len(features): everybody}
-    )
-    finding = nearest_features.run(view, np.random.default_rng(0))
-    assert finding.picked is not None  # noqa: S101  (this attack always picks)
-    return finding.picked[len(features)]

@@ -159,7 +159,7 @@ async function protect() {
   find("picked-words").textContent = `Which of ${told.picked.candidates.toLocaleString("en")} pictures fits best: this one, which is ` +
     `${told.picked.right ? "right" : "wrong"}. Over all of them, ${percent(told.picked.share)} are picked right.`;
   find("certificate").textContent = `The certificate: at most ${Number(told.bits.toPrecision(3))} ${told.bits.toPrecision(3) === "1.00" ? "bit" : "bits"} ` +
-    `a picture, whoever looks (mu = ${told.mu.toPrecision(3)}); nobody picks the right one of ${told.picked.candidates.toLocaleString("en")} ` +
+    `a picture on average, whoever looks; nobody picks the right one of ${told.picked.candidates.toLocaleString("en")} ` +
     `equally likely pictures more often than in ${percent(told.picked.most)} of all cases.`;
   busy(find("protected"), false);
 }

@@ -1,30 +1,32 @@
-"""What a protected row can tell about its image, at most: formulas of three numbers.
+"""What a protected row can tell about its image, at most: formulas of a few numbers.
 
-A row is d features of an image, scaled to a length of at most C (the *clip*), plus independent Gaussian
-noise of standard deviation sigma in each of them. Whatever made the features, whatever the images are,
+A row is d features of an image, scaled to a length of at most C (the *clip*), plus noise of standard
+deviation sigma in each of them. Along the features the noise is *limited* (`limited_noise`), so that no row
+fits its own image much better than it fits others. Whatever made the features, whatever the images are,
 whoever looks, with whatever key and knowledge: what follows here holds, because it rests on clip and noise
 alone.
 
-What it does not say: bits are an average over images, and only the (epsilon, delta) figure is the worst
-case. Labels, and how many rows there are, leave besides. Several rows of one image, or of one person, add
-up (`composed`).
+What it does not say: labels, and how many rows there are, leave besides. Several rows of one image, or of
+one person, add up (`composed`).
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mole.errors import MissingExtraError, ParameterError
+from mole.protection.limited_noise import Along, usual_limit
+from mole.protection.picking import NORMS, picked_from_gaussian, picked_from_limited
+from mole.protection.telling_apart import Apart
+from mole.scheme.shapes import Array
 
 SMALLEST, LARGEST = 1e-60, 1e60  # of clip and noise: beyond, squares overflow
-NORMS = 65  # lengths from 0 to C at which the identification bound is taken
-THRESHOLDS = 400  # from which the best is chosen
-MOST_FEATURES = 1024  # for which chi-squared variables are worked out: of more it takes long, or fails
+HIGHEST_LIMIT = 1000.0  # bits: more is no limit, and its powers overflow
+HALVINGS = 100  # until sigma is as exact as floating point
 
 
 @dataclass(frozen=True)
@@ -32,20 +34,23 @@ class Certificate:
     """The bound of one row.
 
     >>> certificate = Certificate.for_bits(1.0, features=128)
-    >>> round(certificate.sigma, 3), round(certificate.bits, 6), round(certificate.most_bits, 3)
-    (0.847, 1.0, 1.005)
-    >>> round(certificate.mu, 2)
-    2.36
+    >>> round(certificate.sigma, 3), round(certificate.bits, 6), round(certificate.maximal_leakage, 3)
+    (0.82, 1.0, 4.001)
+    >>> round(certificate.epsilon(), 2)
+    5.53
 
     Attributes:
         features: how many numbers a row has: d.
         clip: the largest length that the features of an image can have: C.
         sigma: the standard deviation of the noise in each number.
+        limit: where the information of a row is cut, in bits; None for Gaussian noise, which has no limit
+            (deliveries before version 0.10).
     """
 
     features: int
     clip: float
     sigma: float
+    limit: float | None = None
 
     def __post_init__(self) -> None:
         if self.features < 1:
@@ -54,141 +59,187 @@ class Certificate:
             value = getattr(self, name)
             if not SMALLEST <= value <= LARGEST:
                 raise ParameterError(f"{name} is a number from {SMALLEST:g} to {LARGEST:g}, not {value}")
+        if self.limit is not None and not 0 < self.limit <= HIGHEST_LIMIT:
+            raise ParameterError(
+                f"limit is a positive number of bits up to {HIGHEST_LIMIT:g}, not {self.limit}"
+            )
+
+    @classmethod
+    def for_sigma(cls, sigma: float, *, features: int, clip: float = 1.0) -> "Certificate":
+        """Noise of that size, with the usual limit."""
+        nats = usual_limit(clip / cls(features, clip, sigma).sigma)
+        return cls(features, clip, sigma, None if nats is None else nats / math.log(2))
 
     @classmethod
     def for_bits(cls, bits: float, *, features: int, clip: float = 1.0) -> "Certificate":
-        """The noise that keeps a row to so many bits: sigma = C / sqrt(d (2^(2 bits / d) - 1))."""
+        """The noise that keeps a row to so many bits on average."""
         if not 0 < bits < math.inf:
             raise ParameterError(f"a row tells a positive number of bits at most, not {bits}")
         growth = math.expm1(2 * bits * math.log(2) / features) if bits < 500 * features else math.inf
-        return cls(features, clip, clip / math.sqrt(features * growth) if growth else math.inf)
+        gaussian = clip / math.sqrt(features * growth) if growth else math.inf
+        start = cls.for_sigma(gaussian, features=features, clip=clip)
+        return start if start.limit is None else _enough(start, lambda one: one.bits <= bits)
 
     @classmethod
-    def for_epsilon(
-        cls, epsilon: float, delta: float, *, features: int, clip: float = 1.0
-    ) -> "Certificate":
-        """The noise that gives (epsilon, delta) differential privacy between any two images."""
-        if not 0 < epsilon < math.inf or not 0 < delta < 1:
-            raise ParameterError(
-                f"epsilon is a positive number and delta between 0 and 1, not {epsilon} and {delta}"
-            )
-        return cls(features, clip, 2 * clip * float(_accounting().get_sigma_gaussian(epsilon, delta)))
+    def for_epsilon(cls, epsilon: float, *, features: int, clip: float = 1.0) -> "Certificate":
+        """The noise that gives epsilon differential privacy between any two images."""
+        if not 0 < epsilon < math.inf:
+            raise ParameterError(f"epsilon is a positive number, not {epsilon}")
+        return _enough(
+            cls.for_sigma(clip, features=features, clip=clip), lambda one: one.epsilon() <= epsilon
+        )
 
     @property
     def bits(self) -> float:
-        """Bits that a row tells about its image at most, on average: (d / 2) log2(1 + C^2 / (d sigma^2)).
+        """Bits that a row tells about its image at most, on average over rows.
 
-        The capacity of d parallel Gaussian channels whose input has a mean square of at most C^2 in all: no
+        Of Gaussian noise (d / 2) log2(1 + C^2 / (d sigma^2)): the capacity of d parallel channels whose
+        input has a mean square of at most C^2 in all. Of limited noise the divergence from a normal
+        distribution of about the rows' own size, the worst over lengths from 0 to C. In both cases no
         distribution of images lets more through.
         """
-        share = (self.clip / self.sigma) ** 2 / self.features
-        return self.features / 2 * math.log1p(share) / math.log(2)
+        if self.limit is None:
+            return self.features / 2 * math.log1p(self._ratio**2 / self.features) / math.log(2)
+        wider = max(0.0, self._along.square - 1) / self.features
+        told = max(_against_wider(one, wider, self.features) for one in self.lengths)
+        return max(0.0, told) / math.log(2)
 
     @property
-    def most_bits(self) -> float:
-        """What `bits` grows to with more and more features: C^2 / (2 ln 2 sigma^2)."""
-        return (self.clip / self.sigma) ** 2 / (2 * math.log(2))
+    def maximal_leakage(self) -> float:
+        """Maximal leakage, in bits: guesses are right at most 2 to this power times as often with a row.
+
+        Whatever is guessed about an image, whatever was known of it before: the best guess with its row is
+        right at most that many times as often as the best without, because no density of rows is more than
+        so many times that of rows of no features (Issa, Wagner and Kamath, 2020). It is not worked out for
+        Gaussian noise: infinite.
+        """
+        if self.limit is None:
+            return math.inf
+        return max(one.most for one in self.lengths) / math.log(2)
+
+    @property
+    def bits_of_many(self) -> float:
+        """What `bits` of Gaussian noise grows to with more and more features: C^2 / (2 ln 2 sigma^2)."""
+        return self._ratio**2 / (2 * math.log(2))
 
     @property
     def mu(self) -> float:
-        """How far any two images are apart: 2 C / sigma, in the sense of Gaussian differential privacy."""
-        return 2 * self.clip / self.sigma
+        """How far any two images are apart: 2 C / sigma.
 
-    def delta(self, epsilon: float) -> float:
-        """The delta of (epsilon, delta) differential privacy between any two images.
-
-        Exact for Gaussian noise (Balle and Wang, 2018).
-
-        >>> round(Certificate(features=128, clip=1.0, sigma=2.0).delta(1.0), 4)
-        0.1269
+        In the sense of Gaussian differential privacy, where the noise is Gaussian.
         """
-        below = _normal_below(-epsilon / self.mu + self.mu / 2)
-        above = math.exp(epsilon) * _normal_below(-epsilon / self.mu - self.mu / 2)
-        return max(0.0, below - above)
+        return 2 * self._ratio
 
-    def epsilon(self, delta: float) -> float:
-        """The epsilon of (epsilon, delta) differential privacy between any two images, by dp-accounting."""
-        return float(_accounting().get_epsilon_gaussian(1 / self.mu, delta))
+    @property
+    def kept(self) -> float:
+        """What is left of features, on average over rows: 1 but for limited noise, which is cut."""
+        return 1.0 if self.limit is None else self._along.mean / self._along.rho
 
-    def ranked(self) -> float:
-        """How often, at most, a row of one image ranks before a row of another, by any figure of them.
+    def unbiased(self, rows: Array) -> npt.NDArray[np.float64]:
+        """Rows scaled to what features are on average, if these are as long as the clip."""
+        return np.asarray(rows / self.kept, np.float64)
 
-        The area under the curve of right against false alarms, between any two images, or any two kinds of
-        images: Phi(mu / sqrt(2)).
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the noise in each number of `unbiased` rows."""
+        return self.sigma / self.kept
 
-        >>> round(Certificate.for_bits(1.0, features=128).ranked(), 3)
-        0.953
+    @property
+    def least_variance(self) -> float:
+        """Of the noise in any direction, in units of sigma^2: limited noise has less along the features."""
+        return 1.0 if self.limit is None else min(one.variance for one in self.lengths)
+
+    @property
+    def least_error(self) -> float:
+        """The mean square of that noise, which is more: what is cut leaves it off its middle."""
+        return 1.0 if self.limit is None else min(one.error for one in self.lengths)
+
+    def apart(self, rows: int = 1) -> Apart:
+        """How well any two images are told apart, by so many rows of each."""
+        if self.limit is None:
+            return Apart(self.mu).of_rows(rows)
+        return Apart(self.mu, min(one.mass for one in self.lengths), self.epsilon()).of_rows(rows)
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        """The epsilon of differential privacy between any two images.
+
+        Limited noise has one for a delta of 0. Gaussian noise needs a delta above 0; its epsilon is worked
+        out by dp-accounting.
         """
-        return _normal_below(self.mu / math.sqrt(2))
-
-    def detected(self, false_alarms: float) -> float:
-        """How often, at most, a row of one image is told from a row of another, at so many false alarms.
-
-        Phi(Phi^-1(false alarms) + mu), by Gaussian differential privacy.
-
-        >>> round(Certificate.for_bits(1.0, features=128).detected(0.01), 3)
-        0.514
-        """
-        return _normal_below(NormalDist().inv_cdf(false_alarms) + self.mu)
+        if self.limit is None:
+            return float(_accounting().get_epsilon_gaussian(1 / self.mu, delta)) if delta else math.inf
+        masses = [one.mass for one in self.lengths]
+        return 2 * self.limit * math.log(2) + math.log(max(1.0, *masses) / min(masses))
 
     def identification(self, candidates: int) -> float:
         """How often, at most, anybody picks the image of a row out of equally likely candidates.
 
-        A converse of coding theory: for any threshold t, P[right] <= P[i > t] + 2^t / N, where i is the
-        information density of the row against the reference N(0, (sigma^2 + C^2 / d) I). For an image of
-        length r, i is a number minus a multiple of a non-central chi-squared variable, so its distribution
-        is known exactly; the worst length from 0 to C counts. (Of very many features, the reference is the
-        noise alone: any reference gives a bound.) It assumes that beforehand all candidates are
-        equally likely: who knows more already starts from more.
+        It assumes that beforehand all candidates are equally likely: who knows more already starts from
+        more.
 
         >>> certificate = Certificate.for_bits(1.0, features=128)
-        >>> round(certificate.identification(1_000), 3), round(certificate.identification(1_000_000), 4)
-        (0.04, 0.0002)
+        >>> round(certificate.identification(1_000), 3), round(certificate.identification(1_000_000), 6)
+        (0.016, 1.6e-05)
         """
-        if candidates < 1:
-            raise ParameterError(f"there is at least one candidate, not {candidates}")
-        top = math.log2(candidates)
-        thresholds = np.linspace(top - 40, top, THRESHOLDS)
-        bound = self._exceeds(thresholds) + np.exp2(thresholds - top)
-        return float(min(1.0, bound.min()))
+        if self.limit is None:
+            return picked_from_gaussian(self.features, self.clip, self.sigma, candidates)
+        return picked_from_limited(self._along, candidates)
 
-    def _exceeds(self, thresholds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """P[i > t] for each threshold, (n,), of the worst length; or what is above it."""
-        least = self._exceeds_alone(thresholds)
-        if self.features > MOST_FEATURES:
-            return least
-        try:
-            from scipy.stats import chi2, ncx2  # noqa: PLC0415  (an extra)
-        except ImportError:
-            raise MissingExtraError("the bound on identification needs SciPy", "front") from None
-        variance = self.sigma**2 + self.clip**2 / self.features
-        slope = self.clip**2 / self.features / variance  # 1 - sigma^2 / variance
-        worst = np.zeros_like(thresholds)
-        for length in np.linspace(0, self.clip, NORMS):
-            pull = length * self.sigma / variance / slope
-            start = self.features * math.log(variance / self.sigma**2)
-            start += length**2 / variance + slope * pull**2
-            limit = (start - 2 * math.log(2) * thresholds) / slope
-            below = ncx2.cdf(limit, self.features, pull**2) if pull else chi2.cdf(limit, self.features)
-            worst = np.maximum(worst, below)
-        return np.fmin(worst, least)  # what SciPy cannot work out is not a number
+    @property
+    def _ratio(self) -> float:
+        return self.clip / self.sigma
 
-    def _exceeds_alone(self, thresholds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """The same against another reference, N(0, sigma^2 I): the noise alone.
+    @property
+    def _along(self) -> Along:
+        """The number along the longest features."""
+        assert self.limit is not None  # noqa: S101  (asked for limited noise alone)
+        return Along(self._ratio, math.log(2) * self.limit)
 
-        For an image of length r, i is then normal, with a mean of r^2 / (2 sigma^2) and a variance of twice
-        that: of the longest image more often above a positive threshold than of any other. It is what the
-        other comes to with more and more features.
-        """
-        ratio = self.clip / self.sigma
-        nats = math.log(2) * thresholds
-        return np.array([_normal_below(ratio / 2 - one / ratio) if one > 0 else 1.0 for one in nats])
+    @property
+    def lengths(self) -> list[Along]:
+        """The same for lengths from 0, left out because nothing is told there, to the longest."""
+        longest = self._along
+        return [Along(longest.rho * part / (NORMS - 1), longest.limit) for part in range(1, NORMS)]
+
+
+def _against_wider(one: Along, wider: float, features: int) -> float:
+    """What rows tell against a normal distribution whose variances are those of the noise and so much more.
+
+    In nats. Against any one distribution that is a bound; this one is about that of the rows themselves.
+    """
+    share = wider / (1 + wider)
+    gained = features / 2 * (math.log1p(wider) - share)
+    return one.information + gained - share / 2 * (one.square - 1)
+
+
+def _enough(start: Certificate, holds: Callable[[Certificate], bool]) -> Certificate:
+    """The least noise for which something holds that more noise makes truer.
+
+    Raises:
+        ParameterError: if that is more or less noise than formulas can be worked out for.
+    """
+
+    def of(scale: float) -> Certificate:
+        return Certificate.for_sigma(start.sigma * scale, features=start.features, clip=start.clip)
+
+    low, high = 1.0, 1.0
+    while not holds(of(high)):
+        low, high = high, 2 * high
+    while low > SMALLEST and holds(of(low)):
+        low, high = low / 2, low
+    for _ in range(HALVINGS):
+        middle = math.sqrt(low * high)
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if holds(of(middle)) else (middle, high)
+    return of(high)
 
 
 def bits_of_covariance(covariance: npt.NDArray[np.float64], sigma: float) -> float:
     """Bits at most if features have this covariance, (d, d): log2 det(I + covariance / sigma^2) / 2.
 
-    Tighter than the certificate, but it leans on the data: it holds for images like those it is taken from.
+    Tighter than the certificate of Gaussian noise, but it leans on the data: it holds for images like those
+    it is taken from.
 
     >>> round(bits_of_covariance(np.eye(2) / 2, sigma=1.0), 4)
     0.585
@@ -199,22 +250,33 @@ def bits_of_covariance(covariance: npt.NDArray[np.float64], sigma: float) -> flo
 
 @dataclass(frozen=True)
 class Composed:
-    """What several rows of one image, or of one person, tell together at most."""
+    """What several rows of one image, or of one person, tell together at most.
+
+    Attributes:
+        bits: on average.
+        maximal_leakage: of guesses, as of one row.
+        epsilon: of differential privacy.
+    """
 
     bits: float
-    mu: float
+    maximal_leakage: float
+    epsilon: float
 
 
 def composed(certificates: Iterable[Certificate]) -> Composed:
-    """Rows with independent noise, of the same image or of images that belong together: bits add up.
+    """Rows with independent noise, of the same image or of images that belong together: all add up.
 
     >>> one = Certificate.for_bits(1.0, features=128)
     >>> both = composed([one, one])
-    >>> round(both.bits, 3), round(both.mu / one.mu, 3)
-    (2.0, 1.414)
+    >>> round(both.bits, 3), round(both.maximal_leakage, 2), round(both.epsilon / one.epsilon(), 3)
+    (2.0, 8.0, 2.0)
     """
     parts = list(certificates)
-    return Composed(sum(part.bits for part in parts), math.hypot(*(part.mu for part in parts)))
+    return Composed(
+        sum(part.bits for part in parts),
+        sum(part.maximal_leakage for part in parts),
+        sum(part.epsilon() for part in parts),
+    )
 
 
 def _accounting() -> Any:
@@ -228,8 +290,3 @@ def _accounting() -> Any:
     except ImportError:
         raise MissingExtraError("epsilon is worked out by dp-accounting", "front") from None
     return dp_accounting
-
-
-def _normal_below(value: float) -> float:
-    """P[Z < value] for a standard normal Z."""
-    return math.erfc(-value / math.sqrt(2)) / 2

@@ -8,6 +8,8 @@ import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
 from mole.errors import ShapeError
+from mole.protection.certificate import Certificate
+from mole.protection.limited_noise import Source, limited
 from mole.scheme.normals import normals_from
 from mole.scheme.shapes import Array
 
@@ -27,9 +29,14 @@ class FreshNoise:
 
     def normals(self, count: int) -> npt.NDArray[np.float64]:
         """The next standard normal numbers."""
-        even = count + count % 2
-        words = np.frombuffer(self._encryptor.update(bytes(8 * even)), dtype="<u8")
-        return normals_from(words)[:count]
+        return normals_from(self._words(count + count % 2))[:count]
+
+    def uniforms(self, count: int) -> npt.NDArray[np.float64]:
+        """The next numbers from 0 to 1, without 1."""
+        return np.asarray((self._words(count) >> np.uint64(11)) * 2.0**-53, np.float64)
+
+    def _words(self, count: int) -> npt.NDArray[np.uint64]:
+        return np.frombuffer(self._encryptor.update(bytes(8 * count)), dtype="<u8")
 
     def __repr__(self) -> str:
         return "FreshNoise(secret)"
@@ -69,12 +76,28 @@ def grid_step(sigma: float) -> float:
     return 2.0 ** math.floor(math.log2(sigma / GRID_STEPS))
 
 
-def release(clipped: npt.NDArray[np.float64], sigma: float, noise: FreshNoise) -> npt.NDArray[np.float64]:
+def release(
+    clipped: npt.NDArray[np.float64], certificate: Certificate, noise: Source
+) -> npt.NDArray[np.float64]:
     """Clipped features with fresh noise, on the grid: what may leave.
 
     Rounding comes last and is the same for everybody, so it tells nothing more; without it the low bits of
     floating point would tell which numbers were added.
     """
-    step = grid_step(sigma)
-    noisy = clipped + sigma * noise.normals(clipped.size).reshape(clipped.shape)
+    step = grid_step(certificate.sigma)
+    noisy = clipped + certificate.sigma * _noise(clipped, certificate, noise)
     return np.asarray(np.rint(noisy / step) * step)
+
+
+def _noise(
+    clipped: npt.NDArray[np.float64], certificate: Certificate, noise: Source
+) -> npt.NDArray[np.float64]:
+    """Noise in units of sigma; along the features, (n, d), it is limited."""
+    found = noise.normals(clipped.size).reshape(clipped.shape)
+    if certificate.limit is None:
+        return found
+    length = np.linalg.norm(clipped, axis=1)
+    along = np.divide(clipped, length[:, None], out=np.zeros_like(clipped), where=length[:, None] > 0)
+    normal, rho = (found * along).sum(axis=1), length / certificate.sigma
+    kept = limited(normal, rho, math.log(2) * certificate.limit, noise) - rho
+    return np.asarray(found + (kept - normal)[:, None] * along)

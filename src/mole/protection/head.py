@@ -67,7 +67,8 @@ class Head:
 def fit_noisy_head(features: Array, labels: npt.NDArray[np.integer], sigma: float, classes: int) -> Head:
     """Fit a linear classifier of clean features to noisy ones.
 
-        head = fit_noisy_head(noisy, labels, certificate.sigma, classes=10)
+        rows = certificate.unbiased(noisy)
+        head = fit_noisy_head(rows, labels, certificate.spread, classes=10)
         head.probabilities(clean)
 
     It is the same in any orthonormal coordinates: of morphed rows it is the classifier of plain ones.

@@ -1,7 +1,7 @@
 """What protects a delivery: which front made its features, and the certificate of each split."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mole.errors import ParameterError
@@ -38,16 +38,21 @@ class Protection:
         return max(certificate.bits for certificate in self.certificates.values())
 
     @property
+    def is_limited(self) -> bool:
+        """Whether the rows of any split have limited noise."""
+        return any(one.limit is not None for one in self.certificates.values())
+
+    @property
     def reach(self) -> float:
         """How far from zero a number of a row lies, as good as always: it says nothing about the images."""
         return max(one.clip + REACH * one.sigma for one in self.certificates.values())
 
     def fields(self) -> dict[str, Any]:
         """As they stand in a manifest: what the bounds follow from, and not the bounds themselves."""
-        rows = {
-            split: {"features": one.features, "clip": one.clip, "sigma": one.sigma}
-            for split, one in self.certificates.items()
-        }
+        rows = {split: asdict(one) for split, one in self.certificates.items()}
+        for facts in rows.values():
+            if facts["limit"] is None:
+                del facts["limit"]
         return {"front": self.front, "rows": rows}
 
     @classmethod
@@ -58,7 +63,10 @@ class Protection:
             raise FormatError("its field 'front' is not a digest")
         certificates = {
             split: Certificate(
-                facts.whole("features", least=1), facts.number("clip"), facts.number("sigma")
+                facts.whole("features", least=1),
+                facts.number("clip"),
+                facts.number("sigma"),
+                facts.number("limit") if "limit" in facts.names() else None,
             )
             for split, facts in fields.objects("rows")
         }

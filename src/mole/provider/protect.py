@@ -20,7 +20,6 @@ from mole.quantities import joined
 from mole.scheme.first_layer import FirstLayer
 from mole.scheme.shapes import shape_text
 
-DELTA = 1e-5  # of the (epsilon, delta) that a provider asks for by epsilon alone
 CORE = "orthogonal"
 
 Amount = float | Mapping[str, float]
@@ -35,7 +34,7 @@ class Protect:
         front: the developer's front: an ONNX file by `mole.torch.make_front` or `mole front make`.
         bits: what each row may tell about its image, at most.
         sigma: standard deviation of the noise.
-        epsilon: of (epsilon, 1e-5) differential privacy between any two images.
+        epsilon: of differential privacy between any two images.
         clip: the largest length that the features of an image can have.
         budget: bits that any one image may give away in all deliveries under the key, which later ones keep
             to as well; None for the budget that the key has, if it has one.
@@ -90,9 +89,9 @@ class Protect:
         if self.bits is not None:
             return Certificate.for_bits(_of(self.bits, split), features=features, clip=self.clip)
         if self.sigma is not None:
-            return Certificate(features, self.clip, _of(self.sigma, split))
+            return Certificate.for_sigma(_of(self.sigma, split), features=features, clip=self.clip)
         assert self.epsilon is not None  # noqa: S101  (one of the three is there)
-        return Certificate.for_epsilon(_of(self.epsilon, split), DELTA, features=features, clip=self.clip)
+        return Certificate.for_epsilon(_of(self.epsilon, split), features=features, clip=self.clip)
 
 
 def check_core(key: MorphKey) -> None:

@@ -41,7 +41,7 @@ class Protector:
         clipped, not_numbers = clip(features, certificate.clip)
         with self._changing:
             self.not_numbers += not_numbers
-        noisy = release(clipped, certificate.sigma, FreshNoise())
+        noisy = release(clipped, certificate, FreshNoise())
         return noisy.astype(np.float32).reshape(len(images), *self._front.features)
 
     def close(self) -> None:

@@ -89,10 +89,11 @@ def fit_head_on(
     if layer is None:
         raise no_layer(opened)
     matrix = _undoable(layer, opened)
-    sigma = protection.certificates[splits.learning.split].sigma
+    certificate = protection.certificates[splits.learning.split]
     rows, labels = _rows_and_labels(splits.learning, progress)
     known = labels >= 0  # a few below zero stand for 'none' in some data sets
-    learned = fit_noisy_head(rows[known], labels[known], sigma, splits.classes)
+    unbiased = certificate.unbiased(rows[known])
+    learned = fit_noisy_head(unbiased, labels[known], certificate.spread, splits.classes)
     model = build_network(LINEAR_HEAD, opened.manifest.network_shape, splits.classes)
     attach(model, layer)
     _fill(model, learned, matrix)
@@ -103,7 +104,7 @@ def fit_head_on(
     save_checkpoint(out, model, facts)
     scored = (splits.learning, *([splits.watched] if splits.watched else []), *splits.others)
     scores = {part.split: evaluate(model, part) for part in scored if _is_labelled(part)}
-    return FittedHead(model, int(known.sum()), sigma, scores)
+    return FittedHead(model, int(known.sum()), certificate.sigma, scores)
 
 
 def _is_labelled(part: MorphedDataset) -> bool:

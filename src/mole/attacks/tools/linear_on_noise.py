@@ -1,7 +1,8 @@
 """Linear least squares over images and over all noise that could be drawn on their features.
 
 Noise adds its variance to that of the features, so the average over all drawings has a closed form: nothing
-is left to the luck of one, and no linear map does better on average.
+is left to the luck of one, and no linear map does better on average. That limited noise has a little less
+variance along the features than in other directions is not counted.
 """
 
 import numpy as np

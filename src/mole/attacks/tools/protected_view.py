@@ -7,6 +7,7 @@ may also have are candidates, of which it knows the features without noise, and 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +20,30 @@ Lists = Mapping[int, npt.NDArray[np.intp]]
 """By how many candidates there are: which those of each row are, (rows, candidates)."""
 
 
+class Channel(Protocol):
+    """What becomes of features before they leave; everybody knows it, but for the draws."""
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise in each number."""
+
+    def noisy(self, features: Array, rng: np.random.Generator) -> Array:
+        """Features, (n, d), as they would have been delivered, by draws of the attacker's own."""
+
+    def expected(self, features: Array) -> Array:
+        """What rows of these features, (n, d), are on average."""
+
+    def told(self, information: Array, features: Array) -> Array:
+        """How much likelier rows are of features than of none, from what it would be for Gaussian noise."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProtectedView:
     """Somebody who reads protected rows.
 
     Attributes:
         rows: noisy features, (n, d).
-        sigma, step: spread of the noise in each number, and the grid that rows were rounded to.
+        channel: what became of features before they left.
         candidates: features without noise of images that the attacker has, (m, d), or None.
         lists: for the first rows, lists of candidates of which one is behind the row.
         pairs: for pairs of rows, by their numbers, (how many, 2): the two images behind them are known ...
@@ -39,8 +57,7 @@ class ProtectedView:
     """
 
     rows: Array
-    sigma: float
-    step: float
+    channel: Channel
     candidates: Array | None = None
     lists: Lists = field(default_factory=dict)
     pairs: npt.NDArray[np.intp] | None = None
@@ -68,11 +85,6 @@ class ProtectedView:
     def features(self) -> int:
         """How many numbers a row has: d."""
         return int(self.rows.shape[1])
-
-    def noisy(self, features: Array, rng: np.random.Generator) -> Array:
-        """Features as they would have been delivered: with noise, on the grid."""
-        noisy = features + self.sigma * rng.standard_normal(features.shape)
-        return np.asarray(np.rint(noisy / self.step) * self.step)
 
     def similar(self, fewest: int) -> tuple[Array, Array]:
         """Similar images and their features.

@@ -1,0 +1,79 @@
+"""The noisy channel as somebody knows it who has everything but the draws: clip, noise and its limit."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from mole.protection.certificate import Certificate
+from mole.protection.channel import release
+from mole.scheme.shapes import Array
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class KnownChannel:
+    """What a certificate says of the rows that it is about.
+
+    >>> channel = KnownChannel(Certificate.for_bits(1.0, features=128))
+    >>> channel.told(np.array([0.5, 9.0]), np.eye(2)).round(2)  # no row tells more than its limit
+    array([0.52, 2.77])
+    """
+
+    certificate: Certificate
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise in each number."""
+        return self.certificate.sigma
+
+    def noisy(self, features: Array, rng: np.random.Generator) -> Floats:
+        """Features, (n, d), as they would have been delivered, by draws of somebody's own."""
+        return release(np.asarray(features, np.float64), self.certificate, _Drawn(rng))
+
+    def expected(self, features: Array) -> Floats:
+        """What rows of these features, (n, d), are on average."""
+        if self.certificate.limit is None:
+            return np.asarray(features, np.float64)
+        lengths, kept = self._table[0], self._table[1]
+        own = np.linalg.norm(features, axis=-1, keepdims=True)
+        return np.asarray(features * np.interp(own, lengths, kept))
+
+    def told(self, information: Array, features: Array) -> Floats:
+        """How much likelier rows are of features, (..., d), than of none, as a logarithm.
+
+        Args:
+            information: what it would be if noise were not limited: as many dimensions, without the last,
+                or any that fit to those.
+            features: without noise.
+        """
+        if self.certificate.limit is None:
+            return np.asarray(information, np.float64)
+        lengths, masses = self._table[0], self._table[2]
+        limit = self.certificate.limit * np.log(2)
+        own = np.interp(np.linalg.norm(features, axis=-1), lengths, masses)
+        return np.asarray(np.clip(information, -limit, limit) - own)
+
+    @cached_property
+    def _table(self) -> tuple[Floats, Floats, Floats]:
+        """For lengths of features: what is left of them on average, and the logarithm of the mass."""
+        along = self.certificate.lengths
+        lengths = [0.0, *(one.rho * self.sigma for one in along)]
+        kept = [1.0, *(one.mean / one.rho for one in along)]
+        masses = [0.0, *(np.log(one.mass) for one in along)]
+        return np.array(lengths), np.array(kept), np.array(masses)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Chance that can be drawn again."""
+
+    rng: np.random.Generator
+
+    def normals(self, count: int) -> Floats:
+        return self.rng.standard_normal(count)
+
+    def uniforms(self, count: int) -> Floats:
+        return self.rng.random(count)
