@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -17,6 +18,7 @@ from mole.audit.intervals import share_of
 from mole.experiments.frontier_report import bits_in_words, drawing, figure, markdown, sizes_table, table
 from mole.experiments.results_folder import save_drawing
 from mole.protection.certificate import Certificate
+from mole.protection.known_channel import KnownChannel
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "protection.md"
@@ -26,7 +28,7 @@ BLOCK = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NAMES = {"cifar10": "CIFAR-10", "pathmnist": "PathMNIST", "pneumoniamnist": "PneumoniaMNIST"}
 MEDICAL = ("PathMNIST", "PneumoniaMNIST")
 CHOICES = (8.0, 4.0, 2.0, 1.0, 0.5)
-FEATURES, DELTA = 128, 1e-5
+FEATURES = 128
 CONFIDENCE = 0.95
 Row = dict[str, Any]
 
@@ -51,13 +53,15 @@ def per_cent(share: float) -> str:
 
 def bounds() -> str:
     """What a number of bits promises."""
+    guesses = "a guess is right so many times as often"
     rows = [
-        ["bits", "noise, sigma", "epsilon at 1e-5", "picked out of 10", "out of 1,000", "out of a million"]
+        ["bits", "noise, sigma", guesses, "epsilon", "picked out of 10", "out of 1,000", "out of a million"]
     ]
     for bits in CHOICES:
         one = Certificate.for_bits(bits, features=FEATURES)
         among = (per_cent(one.identification(count)) for count in (10, 1_000, 1_000_000))
-        rows.append([f"{bits:g}", f"{one.sigma:.2f}", f"{one.epsilon(DELTA):.1f}", *among])
+        times = f"{float(f'{2**one.maximal_leakage:.2g}'):,g}"
+        rows.append([f"{bits:g}", f"{one.sigma:.2f}", times, f"{one.epsilon():.1f}", *among])
     return markdown(rows)
 
 
@@ -95,7 +99,7 @@ def attacks() -> str:
 
 
 def intervals() -> str:
-    """How sure it is how often rows are picked out, at 1 bit and a little below."""
+    """How sure it is how often rows are picked out at 1 bit."""
     told = []
     for images in result("frontier")["sets"]:
         row = last_rows(images)[1.0]
@@ -103,17 +107,24 @@ def intervals() -> str:
         found = share_of(row["identified"]["mean"] * tried, tried, CONFIDENCE)
         low, high = (figure(share, "identified").removesuffix(" %") for share in found[1:])
         told.append(f"{low} to {high} % for {images['images']} ({tried:,} rows)")
-    (cifar,) = [one for one in result("frontier")["sets"] if one["images"] == "CIFAR-10"]
-    below = last_rows(cifar)[0.9]
-    less, right = (figure(below[name]["mean"], name) for name in ("identified", "accuracy"))
-    noise = Certificate.for_bits(1.0, features=FEATURES).sigma
-    apart = quad(lambda at: norm.pdf(at - 1 / noise) * norm.cdf(at) ** 999, -10, 10)[0]
+    one = Certificate.for_bits(1.0, features=FEATURES)
     return (
         f"At 1 bit the share picked out is, with 95 % confidence, {', '.join(told)}. Of rows of length 1 "
-        f"that all stand at right angles to each other, {figure(apart, '')} would be picked out; rows that "
-        "are shorter or more alike are picked out less often. Where 2 % is the limit, ask for 0.9 bits: on "
-        f"CIFAR-10 {less} are picked out, and the head is right on {right}."
+        f"that all stand at right angles to each other, {figure(picked_at_right_angles(one), '')} would be "
+        "picked out; rows that are shorter or more alike are picked out less often."
     )
+
+
+def picked_at_right_angles(one: Certificate) -> float:
+    """How often rows as long as the clip are picked out of 1,000 that have nothing in common."""
+    channel, longest = KnownChannel(one), one.clip * np.eye(1, one.features)
+
+    def density(at: float) -> float:
+        ratio = one.clip / one.sigma
+        likelier = channel.told(np.array([ratio * at - ratio**2 / 2]), longest)
+        return float(norm.pdf(at) * np.exp(likelier[0]))
+
+    return float(quad(lambda at: density(at) * norm.cdf(at) ** 999, -10, 10, limit=200)[0])
 
 
 def nearest_means() -> str:

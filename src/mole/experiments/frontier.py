@@ -63,7 +63,7 @@ class Effort:
         attacked: how many test images it rebuilds.
     """
 
-    bits: Sequence[float | None] = (None, 8.0, 2.0, 1.0, 0.9, 0.5)
+    bits: Sequence[float | None] = (None, 8.0, 2.0, 1.0, 0.5)
     draws: int = 3
     dimensions: int = 128
     with_first_layer: bool = True
