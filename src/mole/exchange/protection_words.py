@@ -43,7 +43,7 @@ def protection_facts(protection: Protection | None) -> dict[str, Any]:
     certificates = protection.certificates
     return {
         "bits": {split: round(one.bits, 6) for split, one in certificates.items()},
-        "maximal_leakage": {
+        "maximal leakage": {
             split: None if one.limit is None else round(one.maximal_leakage, 6)
             for split, one in certificates.items()
         },
