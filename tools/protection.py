@@ -19,6 +19,7 @@ from mole.experiments.frontier_report import bits_in_words, drawing, figure, mar
 from mole.experiments.results_folder import save_drawing
 from mole.protection.certificate import Certificate
 from mole.protection.known_channel import KnownChannel
+from mole.quantities import at_most
 
 ROOT = Path(__file__).parents[1]
 DOCUMENT = ROOT / "docs" / "protection.md"
@@ -46,11 +47,6 @@ def last_rows(images: Row) -> dict[float | None, Row]:
     return {row["bits"]: row for row in images["ways"][-1]["rows"]}
 
 
-def per_cent(share: float) -> str:
-    """A share with two digits that count."""
-    return f"{100 * share:.0f} %" if share > 0.0995 else f"{100 * share:.2g} %"
-
-
 def bounds() -> str:
     """What a number of bits promises."""
     guesses = "a guess is right so many times as often"
@@ -59,9 +55,9 @@ def bounds() -> str:
     ]
     for bits in CHOICES:
         one = Certificate.for_bits(bits, features=FEATURES)
-        among = (per_cent(one.identification(count)) for count in (10, 1_000, 1_000_000))
-        times = f"{float(f'{2**one.maximal_leakage:.2g}'):,g}"
-        rows.append([f"{bits:g}", f"{one.sigma:.2f}", times, f"{one.epsilon():.1f}", *among])
+        among = (f"{at_most(100 * one.identification(count))} %" for count in (10, 1_000, 1_000_000))
+        times, epsilon = at_most(2**one.maximal_leakage), at_most(one.epsilon())
+        rows.append([f"{bits:g}", f"{one.sigma:.2f}", times, epsilon, *among])
     return markdown(rows)
 
 

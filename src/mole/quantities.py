@@ -1,4 +1,6 @@
-"""Numbers in words, the same everywhere: sizes of files, and how many there are of something."""
+"""Numbers in words, the same everywhere: sizes of files, bounds, and how many there are of something."""
+
+import math
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
 
@@ -22,6 +24,17 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     ('1 image', '2,000 images', '0 classes')
     """
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def at_most(bound: float) -> str:
+    """A bound with three digits, rounded up so that it still holds.
+
+    >>> at_most(16.008), at_most(1.0), at_most(123_456.0), at_most(0.0016)
+    ('16.1', '1', '124,000', '0.0016')
+    """
+    digits = 2 - math.floor(math.log10(bound)) if bound > 0 else 0
+    step = 10.0**digits
+    return f"{float(f'{math.ceil(bound * step * (1 - 1e-12)) / step:.3g}'):,g}"
 
 
 def joined(names: list[str], word: str = "and") -> str:

@@ -74,6 +74,16 @@ def test_the_bounds_are_those_of_the_certificate(protected, report):
     assert told.guesses == 2**certificate.maximal_leakage
 
 
+def beyond_its_limit(clipped, certificate, noise):
+    """Noise of the right size, but in a quarter of the rows too much of it along their features."""
+    length = np.linalg.norm(clipped, axis=1, keepdims=True)
+    along = clipped / np.maximum(length, 1e-12)
+    normal = noise.normals(clipped.size).reshape(clipped.shape)
+    across = normal - (normal * along).sum(axis=1, keepdims=True) * along
+    is_fourth = np.arange(len(clipped))[:, np.newaxis] % 4 == 0
+    return clipped + certificate.sigma * (across + 2 * is_fourth * along)
+
+
 BROKEN = {
     "no noise": lambda clipped, certificate, noise: clipped,
     "the same for all": lambda clipped, certificate, noise: (
@@ -82,6 +92,7 @@ BROKEN = {
     "a little too small": lambda clipped, certificate, noise: (
         clipped + 0.85 * certificate.sigma * noise.normals(clipped.size).reshape(clipped.shape)
     ),
+    "beyond its limit": beyond_its_limit,
 }
 
 

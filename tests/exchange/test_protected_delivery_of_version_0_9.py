@@ -4,6 +4,7 @@
 that version 0.9 made of them. Everything goes through the command line.
 """
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from command import call, right
+from mole.exchange.manifest import BLANK
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "protected-0.9"
 KEY = ("--key", "provider.key", "--identity", "identity.txt")
@@ -41,21 +43,31 @@ def test_it_verifies_and_says_what_it_said(place):
     assert told["maximal leakage"] == {"train": None}
 
 
-@pytest.mark.parametrize(
-    ("was", "now"),
-    [
-        ('"version": 6', '"version": 7'),
-        ('"sigma": 0.5747398056883678', '"sigma": 0.5747398056883678, "limit": 6.0'),
-        ('"sigma": 0.5747398056883678', '"sigma": 0.8'),
-    ],
-    ids=["another version", "a limit", "more noise than there is"],
-)
-def test_it_does_not_verify_with_another_certificate(place, was, now):
+HOSTILE = {
+    "another version": ({"version": 7}, {}, "'limit' does not fit its version"),
+    "a limit in version 6": ({}, {"limit": 6.5}, "'limit' does not fit its version"),
+    "more noise than there is": ({}, {"sigma": 0.8}, "rows are"),
+    "a low limit": ({"version": 7}, {"limit": 1e-300}, "limit is a number of bits from"),
+    "a high limit": ({"version": 7}, {"limit": 1e300}, "limit is a number of bits from"),
+    "hardly any noise": ({"version": 7}, {"limit": 900, "clip": 1e6}, "too small for a limit"),
+    "no number": ({"version": 7}, {"limit": None}, "'limit'"),
+}
+
+
+@pytest.mark.parametrize(("version", "facts", "told"), HOSTILE.values(), ids=HOSTILE)
+def test_it_does_not_verify_with_another_certificate(place, version, facts, told):
     manifest = place / "delivery" / "manifest.json"
-    text = manifest.read_text()
-    assert was in text
-    manifest.write_text(text.replace(was, now))
-    assert call("verify", "delivery", cwd=place).returncode == 1
+    content = json.loads(manifest.read_text()) | version
+    content["protection"]["rows"]["train"] |= facts
+    text = json.dumps({**content, "seal": BLANK})
+    manifest.write_text(text.replace(BLANK, hashlib.sha256(text.encode()).hexdigest(), 1))
+    done = call("verify", "delivery", cwd=place)
+    assert done.returncode == 1
+    assert told in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    if "noise" not in told and "rows" not in told:
+        trained = call("train", "delivery", "--out", "head.safetensors", cwd=place)
+        assert (trained.returncode, (place / "head.safetensors").exists()) == (1, False)
 
 
 def test_a_head_learns_from_it_and_the_key_makes_it_fit_for_home(place):

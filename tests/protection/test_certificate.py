@@ -96,6 +96,34 @@ def test_epsilon_is_dp_accountings(sigma, delta):
     assert epsilon == pytest.approx(accountant.get_epsilon(delta), rel=0.02, abs=0.02)
 
 
+@pytest.mark.parametrize("limit", [0.0, -1.0, 1e-300, 3.9, 1001.0, math.inf, math.nan])
+def test_a_limit_that_the_formulas_are_not_for_is_refused(limit):
+    """Below the usual one, 3.98 bits here, the longest features are not the worst."""
+    with pytest.raises(ParameterError, match="limit is a number of bits from 3"):
+        Certificate(128, 1.0, 0.82, limit)
+    assert Certificate(128, 1.0, 0.82, 4.0).bits < Certificate(128, 1.0, 0.82).bits * 1.05
+    with pytest.raises(ParameterError, match="too small for a limit"):
+        Certificate(128, 1.0, 1e-3, 900.0)
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 0.003, 1.0, 30.0])
+def test_noise_for_epsilon_gives_that_epsilon(epsilon):
+    assert Certificate.for_epsilon(epsilon, features=64).epsilon() == pytest.approx(epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-6, -1.0, math.nan, math.inf])
+def test_an_epsilon_that_nothing_gives_is_refused(epsilon):
+    with pytest.raises(ParameterError, match="epsilon is a number of at least 1e-05"):
+        Certificate.for_epsilon(epsilon, features=64)
+
+
+@pytest.mark.parametrize(("features", "bits"), [(1, 2.0), (2, 4.0), (8, 4.0)])
+def test_few_features_are_hardly_picked_out_more_often_than_with_gaussian_noise(features, bits):
+    limited = Certificate.for_bits(bits, features=features)
+    gaussian = Certificate(features, limited.clip, limited.sigma)
+    assert limited.identification(1000) <= 1.2 * gaussian.identification(1000) + 0.001
+
+
 @pytest.mark.parametrize("wrong", [{"features": 0}, {"clip": 0.0}, {"sigma": -1.0}, {"sigma": math.nan}])
 def test_what_makes_no_sense_is_refused(wrong):
     with pytest.raises(ParameterError):

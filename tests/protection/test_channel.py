@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from mole.errors import ShapeError
+from mole.errors import ParameterError, ShapeError
 from mole.protection import Certificate, FreshNoise, clip, release
 from mole.protection.channel import grid_step
 
@@ -66,3 +66,9 @@ def test_two_releases_of_the_same_features_differ():
     features = np.full((4, 16), 0.1)
     one, other = (release(features, Certificate.for_bits(1.0, features=16), FreshNoise()) for _ in range(2))
     assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("certificate", [Certificate(4, 1.0, 0.5), Certificate.for_bits(1.0, features=4)])
+def test_rows_longer_than_the_clip_get_no_noise(certificate):
+    with pytest.raises(ParameterError, match="longer than their certificate allows"):
+        release(np.full((2, 4), 0.6), certificate, FreshNoise())

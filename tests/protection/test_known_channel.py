@@ -67,6 +67,20 @@ def test_what_is_cut_is_missing_on_average(features):
     lengths = np.linalg.norm(features, axis=1, keepdims=True)
     lost = np.linalg.norm(features - limited, axis=1) / lengths[:, 0]
     assert lost[lengths.argmax()] > 2 * lost[np.abs(lengths - 0.7).argmin()]  # most of the longest
+    kept = CERTIFICATES[0].sigma / KnownChannel(CERTIFICATES[0]).spread
     longest = KnownChannel(CERTIFICATES[0]).expected(features / lengths)
-    assert np.allclose(longest, CERTIFICATES[0].kept * features / lengths)
-    assert 0.9 < CERTIFICATES[0].kept < 0.99
+    assert np.allclose(longest, (features / lengths) * kept)
+    assert 0.9 < kept < 0.99
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_whose_noise_has_no_limit_are_told(seed):
+    rng = np.random.default_rng(seed)
+    limited = Certificate.for_bits(1.0, features=32)
+    gaussian = Certificate(32, limited.clip, limited.sigma)
+    features = rng.normal(size=(8000, 32))
+    features /= np.linalg.norm(features, axis=1, keepdims=True) * (1 + 1e-9)
+    channel = KnownChannel(limited)
+    for made, is_told in ((limited, False), (gaussian, True)):
+        rows = KnownChannel(made).noisy(features, rng)
+        assert (channel.without_limit(rows, features) > math.log(1e6)) is is_told

@@ -76,9 +76,16 @@ def test_without_features_there_is_nothing_to_limit(rng):
     assert np.array_equal(limited(normal, np.zeros(5), 1.0, FreshNoise()), normal)
 
 
-@pytest.mark.parametrize("longest", [0.0, 1e-4, 36.0, 1e30])
+@pytest.mark.parametrize("longest", [36.0, 1e30])
 def test_where_it_would_limit_nothing_there_is_no_limit(longest):
     assert usual_limit(longest) is None
+
+
+@pytest.mark.parametrize("sigma", [999.0, 1001.0, 1e9, 1e60])
+def test_much_noise_keeps_its_bounds(sigma):
+    certificate = Certificate.for_sigma(sigma, features=128)
+    assert 0 < certificate.bits <= certificate.bits_of_many
+    assert 0 < certificate.maximal_leakage < certificate.epsilon() < 0.004
 
 
 @pytest.mark.fresh_draws
@@ -99,7 +106,26 @@ def test_noise_across_the_features_stays_gaussian(length):
 @given(st.floats(0.05, 30), st.integers(1, 10**9))
 def test_picking_is_bounded_by_the_limit_and_hardly_more_than_with_gaussian_noise(rho, candidates):
     limit = usual_limit(rho)
-    share = picked_from_limited(Along(rho, limit), candidates)
+    gaussian = picked_from_gaussian(2000, rho, 1.0, candidates)
+    share = picked_from_limited(Along(rho, limit), candidates, gaussian)
     most = max(Along(part * rho, limit).most for part in (0.25, 0.5, 1.0))
     assert 1 / candidates <= share <= math.exp(most) / candidates * (1 + 1e-9) or share == 1
-    assert share <= 1.3 * picked_from_gaussian(2000, rho, 1.0, candidates) + 1e-12
+    assert share <= 1.3 * gaussian + 1e-12
+
+
+@given(st.floats(1e-3, 34), st.floats(0, 1))
+def test_the_longest_features_are_the_worst(rho, part):
+    limit = usual_limit(rho)
+    longest, one = Along(rho, limit), Along(max(part * rho, 1e-4), limit)
+    assert longest.mass <= one.mass * (1 + 1e-12) <= 1 + 1e-11
+    assert one.raised <= longest.raised + 1e-12
+
+
+@given(st.floats(1e-3, 34), st.integers(1, 2000), st.floats(0, 1))
+def test_no_length_between_those_that_are_looked_at_tells_more(rho, features, part):
+    certificate = Certificate.for_sigma(1 / rho, features=features)
+    along = Along(max(part * rho, 1e-4), math.log(2) * certificate.limit)
+    wider = max(0.0, Along(rho, along.limit).square - 1) / features
+    told = along.information + features / 2 * (math.log1p(wider) - wider / (1 + wider))
+    told -= wider / (1 + wider) / 2 * (along.square - 1)
+    assert min(told, rho**2 / 2) <= certificate.bits * math.log(2) * (1 + 1e-6) + 1e-9

@@ -51,8 +51,7 @@ def which_of_two(rows: Array, features: Array, channel: Channel) -> Array:
         features: of the two images of each, (n, 2, d).
         channel: what became of features before they left.
     """
-    near = ((rows[:, np.newaxis] - features / 2) * features).sum(axis=2) / channel.sigma**2
-    told = channel.told(near, features)
+    told = channel.told(channel.own_information(rows[:, np.newaxis], features), features)
     found: Array = told[:, 0] - told[:, 1]
     return found
 
@@ -71,9 +70,8 @@ def among_all(rows: Array, features: Array, channel: Channel) -> Array:
     )
     found = []
     for start in range(0, len(features), AT_ONCE):
-        some = features[start : start + AT_ONCE] / sigma
-        near = rows / sigma @ some.T - np.square(some).sum(axis=1) / 2
-        ratios = channel.told(near, sigma * some) - general[:, np.newaxis]
+        some = features[start : start + AT_ONCE]
+        ratios = channel.told(channel.information(rows, some), some) - general[:, np.newaxis]
         top = ratios.max(axis=0)
         found.append(top + np.log(np.exp(ratios - top).mean(axis=0)))
     return np.concatenate(found)

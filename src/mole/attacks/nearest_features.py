@@ -1,4 +1,4 @@
-"""Which image is behind a row? The likeliest candidate: of features of one length, the nearest ones.
+"""Which image is behind a row? The likeliest candidate: among features of one length, the nearest.
 
 If candidates are equally likely beforehand, no rule picks the right one more often. So what is measured
 here is as good as the best attacker gets on these images, and the certificate says how often that can be at
@@ -29,8 +29,8 @@ def run(view: ProtectedView, _: np.random.Generator) -> Finding:
     return Finding(
         words=(
             f"For each of {rows:,} rows, {numbers} candidate images were put through the front, without "
-            "noise, and the one that is likeliest to be behind the row was picked: the nearest of those "
-            "that fit it best."
+            "noise, and the one that is likeliest to be behind the row was picked; of equally likely ones "
+            "the nearest."
         ),
         picked=picked,
         facts={"rows": rows, "candidates": list(view.lists), "numbers in a row": view.features},
@@ -50,12 +50,10 @@ def likeliest(
         channel: what became of features before they left.
         choices: which candidates each row has, (n, how many); None for all of them.
     """
-    scaled = features / channel.sigma
-    halves = np.square(scaled).sum(axis=1) / 2
     found = []
     for start in range(0, len(rows), AT_ONCE):
         some = slice(start, start + AT_ONCE)
-        near = rows[some] / channel.sigma @ scaled.T - halves
+        near = channel.information(rows[some], features)
         told = channel.told(near, features)
         if choices is not None:
             near, told = (np.take_along_axis(part, choices[some], axis=1) for part in (near, told))
@@ -66,7 +64,7 @@ def likeliest(
 
 ATTACK = Attack(
     name="nearest-features",
-    title="The nearest of many candidates",
+    title="The likeliest of many candidates",
     attacker=Reader.FINDER,
     view=ProtectedView,
     run=run,

@@ -98,7 +98,7 @@ def unsaid(delivery: Delivery, key: MorphKey | None) -> Iterator[str]:
     yield (
         "Bits are an average over images: the row of one image may tell more than that, and of another "
         "less. What holds for every single image is "
-        f"{'epsilon' if is_limited else 'mu, and epsilon with it'}."
+        f"{'the bound on guesses, and epsilon' if is_limited else 'mu, and epsilon with it'}."
     )
     yield (
         "Picking the right one of many candidates assumes that all are equally likely beforehand. Whoever "

@@ -17,7 +17,7 @@ from mole.scheme.shapes import Array
 NOT_WORTH_A_WORD = 0.2  # dB more than the mean image has
 DEVIATIONS = 3.29  # beyond which 1 of 1,000 normal numbers lies
 FEWEST = 8  # of either kind, before they are compared
-PICKED = "Rows whose own image was picked out of so many candidates: the nearest one."
+PICKED = "Rows whose own image was picked out of so many candidates: the likeliest one."
 BEFORE = (
     "Of two images and two rows that belong together: how often the right order looks likelier than the "
     "wrong one. Half is chance."

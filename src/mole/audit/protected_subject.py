@@ -1,5 +1,6 @@
 """A protected delivery as the subject of an audit: its rows with the morphing undone, and the truth."""
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,6 +31,7 @@ MOST_SEEN = 2000  # rows whose images are put through the front
 REBUILT = 256  # of which images are asked for
 CANDIDATES = (10, 100, 1000)
 ASKED = 1000  # images of either kind: among the rows, and not
+SURE = math.log(1e6)  # of a likelihood ratio: by chance less than once in a million audits
 TELLING = 9.0  # deviations by which rows of a source stand apart from those of another one
 """Below that many, nobody can tell whether the source given is the one. The limit is in the middle, 4.5
 deviations from either: noise takes the right source across it once in 290,000 audits."""
@@ -123,7 +125,8 @@ def protected_subject(
     if seen is None:
         return NO_TRUTH
     noise = rows[: len(seen.features)] - seen.features
-    belongs = is_own(certificate.unbiased(rows[: len(seen.features)]), seen.features, certificate.spread)
+    channel = KnownChannel(certificate)
+    belongs = is_own(channel.unbiased(rows[: len(seen.features)]), seen.features, channel.spread)
     if belongs is False or is_too_much(noise, certificate.sigma):
         return NO_TRUTH
     doubts = [] if belongs else [TOO_FEW]
@@ -132,13 +135,11 @@ def protected_subject(
         there = same_images(seen.images[:COMPARED], others.images) >= 0
         if there.any():
             doubts.append(SAME_IMAGES.format(int(there.sum()), len(there)))
-    check = NoiseCheck(certificate, is_bare=True)
-    check.see(noise)
-    view = ProtectedView(rows=rows, channel=KnownChannel(certificate))
+    view = ProtectedView(rows=rows, channel=channel)
     samples = np.asarray(RowNumbers.of(delivery, key, split).samples_of(ids))
     view, truth = _posed(view, seen, others, samples, rng)
     truth = replace(
-        truth, normalisation=front.front.normalisation, noise=check.problem(),
+        truth, normalisation=front.front.normalisation, noise=_noise_problem(channel, noise, seen.features),
         spread=float(np.sqrt(np.square(noise).mean())),
     )  # fmt: skip
     facts = {
@@ -215,6 +216,15 @@ def _lists(count: int, size: int, rng: np.random.Generator) -> npt.NDArray[np.in
     drawn = rng.random((count, count))
     np.fill_diagonal(drawn, -1)
     return rng.permuted(np.argpartition(drawn, size - 1, axis=1)[:, :size], axis=1)
+
+
+def _noise_problem(channel: KnownChannel, noise: Array, features: Array) -> str | None:
+    """What the noise of rows cannot be; None if nothing speaks against it."""
+    check = NoiseCheck(channel.certificate, is_bare=True)
+    check.see(noise)
+    if (problem := check.problem()) is None and channel.without_limit(features + noise, features) > SURE:
+        return "rows fit their own images more closely than limited noise lets them"
+    return problem
 
 
 def is_own(rows: Array, features: Array, sigma: float) -> bool | None:

@@ -64,10 +64,12 @@ class NoiseCheck:
     def problem(self) -> str | None:
         """What the rows cannot be, under their certificate; None if nothing speaks against it."""
         one, most = self.certificate, 0.0 if self.is_bare else self.certificate.clip
-        missing = 1 - one.least_error if self.is_bare else 0.0  # features make up for it
+        cut = [] if one.limit is None else one.lengths
+        missing = 1 - min([1.0, *(along.error for along in cut)]) if self.is_bare else 0.0
+        nearer = 1 - min([1.0, *(along.variance for along in cut)])
         checks = (
             ("rows are", "long", self.squares, self.rows, 1.0, most, missing),
-            ("rows are", "apart", self.apart, self.pairs, 2.0, 2 * most, 1 - one.least_variance),
+            ("rows are", "apart", self.apart, self.pairs, 2.0, 2 * most, nearer),
         )
         for head, tail, total, count, times, longest, lacking in checks:
             if count:

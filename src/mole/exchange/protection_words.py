@@ -9,6 +9,7 @@ from mole.exchange.manifest import Manifest
 from mole.foreign_text import shown
 from mole.protection.certificate import Certificate
 from mole.protection.terms import Protection
+from mole.quantities import at_most
 
 CANDIDATES = 1000
 MOST_TIMES = 1000  # as often, that a guess is right: more of it tells nobody anything
@@ -79,17 +80,16 @@ def _told(one: Certificate) -> str:
 
     >>> print(_told(Certificate.for_bits(1.0, features=128)))
     1 bit about its image at most, averaged over images, whoever reads it, with the key or without: given
-    1,000 candidates, nobody picks the right one more than 1.6 times in 100, and with a row no guess about
-    an image is right more than 16 times as often as without
+    1,000 candidates, nobody picks the right one more than 1.61 times in 100, and with a row no guess about
+    an image is right more than 16.1 times as often as without
     """
     told = f"{counted_bits(one.bits)} {WHAT}{_picked(one)}"
     times = 2**one.maximal_leakage if one.limit is not None else math.inf
     if times > MOST_TIMES:
         return told
-    often = f"{times:.0f}" if times >= 10 else f"{times:.2g}"
     return (
-        f"{told}, and with a row no guess about an image is right more than {often} times as often as "
-        "without"
+        f"{told}, and with a row no guess about an image is right more than {at_most(times)} times as "
+        "often as without"
     )
 
 
@@ -102,6 +102,6 @@ def _picked(one: Certificate) -> str:
     if share >= 1:
         return f" (out of {CANDIDATES:,} candidates the right one might be picked every time)"
     return (
-        f": given {CANDIDATES:,} candidates, nobody picks the right one more than {100 * share:.2g} times "
-        "in 100"
+        f": given {CANDIDATES:,} candidates, nobody picks the right one more than {at_most(100 * share)} "
+        "times in 100"
     )

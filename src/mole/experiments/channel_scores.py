@@ -66,8 +66,9 @@ class Parts:
 def score(parts: Parts, certificate: Certificate | None) -> dict[str, float]:
     """Learn from rows of one draw of noise, and be scored on clean features."""
     noisy = parts.train.noisy(certificate)
-    learn = noisy if certificate is None else replace(noisy, rows=certificate.unbiased(noisy.rows))
-    head = best_head(learn, 0.0 if certificate is None else certificate.spread, parts.classes)
+    channel = None if certificate is None else KnownChannel(certificate)
+    learn = noisy if channel is None else replace(noisy, rows=channel.unbiased(noisy.rows))
+    head = best_head(learn, 0.0 if channel is None else channel.spread, parts.classes)
     answers = scored(head, parts.test)
     found = {"accuracy": answers.accuracy, **({} if answers.auc is None else {"auc": answers.auc})}
     found["nearest_mean_accuracy"] = scored(nearest_mean(learn, parts.classes), parts.test).accuracy

@@ -84,7 +84,7 @@ class NoiseTrial:
         rebuilt: what the decoder draws: pixels between 0 and 1, (channels, height, width).
         score: how good that is.
         mean_score: how good it is to draw the mean of public images, whatever the row.
-        picked: the pixels of the candidate whose features lie nearest to the row.
+        picked: the pixels of the candidate that the row is likeliest of.
         is_right: whether that is the picture.
         share: of all candidates, how many were picked for their own row.
         most_share: how many that can be at most.

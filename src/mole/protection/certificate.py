@@ -19,13 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mole.errors import MissingExtraError, ParameterError
-from mole.protection.limited_noise import Along, usual_limit
+from mole.protection.limited_noise import NOT_CUT, Along, usual_limit
 from mole.protection.picking import NORMS, picked_from_gaussian, picked_from_limited
 from mole.protection.telling_apart import Apart
-from mole.scheme.shapes import Array
 
 SMALLEST, LARGEST = 1e-60, 1e60  # of clip and noise: beyond, squares overflow
 HIGHEST_LIMIT = 1000.0  # bits: more is no limit, and its powers overflow
+ROUNDING = 1e-9  # of a limit, as a share
+LEAST_EPSILON = 1e-5  # that a limit is worked out for
 HALVINGS = 100  # until sigma is as exact as floating point
 
 
@@ -59,15 +60,13 @@ class Certificate:
             value = getattr(self, name)
             if not SMALLEST <= value <= LARGEST:
                 raise ParameterError(f"{name} is a number from {SMALLEST:g} to {LARGEST:g}, not {value}")
-        if self.limit is not None and not 0 < self.limit <= HIGHEST_LIMIT:
-            raise ParameterError(
-                f"limit is a positive number of bits up to {HIGHEST_LIMIT:g}, not {self.limit}"
-            )
+        if self.limit is not None:
+            self._check_limit(self.limit)
 
     @classmethod
     def for_sigma(cls, sigma: float, *, features: int, clip: float = 1.0) -> "Certificate":
         """Noise of that size, with the usual limit."""
-        nats = usual_limit(clip / cls(features, clip, sigma).sigma)
+        nats = usual_limit(cls(features, clip, sigma).ratio)
         return cls(features, clip, sigma, None if nats is None else nats / math.log(2))
 
     @classmethod
@@ -83,8 +82,8 @@ class Certificate:
     @classmethod
     def for_epsilon(cls, epsilon: float, *, features: int, clip: float = 1.0) -> "Certificate":
         """The noise that gives epsilon differential privacy between any two images."""
-        if not 0 < epsilon < math.inf:
-            raise ParameterError(f"epsilon is a positive number, not {epsilon}")
+        if not LEAST_EPSILON <= epsilon < math.inf:
+            raise ParameterError(f"epsilon is a number of at least {LEAST_EPSILON:g}, not {epsilon}")
         return _enough(
             cls.for_sigma(clip, features=features, clip=clip), lambda one: one.epsilon() <= epsilon
         )
@@ -95,14 +94,17 @@ class Certificate:
 
         Of Gaussian noise (d / 2) log2(1 + C^2 / (d sigma^2)): the capacity of d parallel channels whose
         input has a mean square of at most C^2 in all. Of limited noise the divergence from a normal
-        distribution of about the rows' own size, the worst over lengths from 0 to C. In both cases no
-        distribution of images lets more through.
+        distribution of about the rows' own size, the worst over lengths from 0 to C; never more than
+        `bits_of_many`, which Gaussian noise tells against rows of no features, because limiting brings the
+        two nearer. In both cases no distribution of images lets more through.
         """
         if self.limit is None:
-            return self.features / 2 * math.log1p(self._ratio**2 / self.features) / math.log(2)
+            return self.features / 2 * math.log1p(self.ratio**2 / self.features) / math.log(2)
+        if self.ratio < NOT_CUT:
+            return self.bits_of_many
         wider = max(0.0, self._along.square - 1) / self.features
         told = max(_against_wider(one, wider, self.features) for one in self.lengths)
-        return max(0.0, told) / math.log(2)
+        return min(max(0.0, told) / math.log(2), self.bits_of_many)
 
     @property
     def maximal_leakage(self) -> float:
@@ -110,17 +112,15 @@ class Certificate:
 
         Whatever is guessed about an image, whatever was known of it before: the best guess with its row is
         right at most that many times as often as the best without, because no density of rows is more than
-        so many times that of rows of no features (Issa, Wagner and Kamath, 2020). It is not worked out for
-        Gaussian noise: infinite.
+        so many times that of rows of no features (Issa, Wagner and Kamath, 2020). The longest features
+        have the largest such factor. It is not worked out for Gaussian noise: infinite.
         """
-        if self.limit is None:
-            return math.inf
-        return max(one.most for one in self.lengths) / math.log(2)
+        return math.inf if self.limit is None else self._along.most / math.log(2)
 
     @property
     def bits_of_many(self) -> float:
         """What `bits` of Gaussian noise grows to with more and more features: C^2 / (2 ln 2 sigma^2)."""
-        return self._ratio**2 / (2 * math.log(2))
+        return self.ratio**2 / (2 * math.log(2))
 
     @property
     def mu(self) -> float:
@@ -128,48 +128,22 @@ class Certificate:
 
         In the sense of Gaussian differential privacy, where the noise is Gaussian.
         """
-        return 2 * self._ratio
-
-    @property
-    def kept(self) -> float:
-        """What is left of features, on average over rows: 1 but for limited noise, which is cut."""
-        return 1.0 if self.limit is None else self._along.mean / self._along.rho
-
-    def unbiased(self, rows: Array) -> npt.NDArray[np.float64]:
-        """Rows scaled to what features are on average, if these are as long as the clip."""
-        return np.asarray(rows / self.kept, np.float64)
-
-    @property
-    def spread(self) -> float:
-        """Standard deviation of the noise in each number of `unbiased` rows."""
-        return self.sigma / self.kept
-
-    @property
-    def least_variance(self) -> float:
-        """Of the noise in any direction, in units of sigma^2: limited noise has less along the features."""
-        return 1.0 if self.limit is None else min(one.variance for one in self.lengths)
-
-    @property
-    def least_error(self) -> float:
-        """The mean square of that noise, which is more: what is cut leaves it off its middle."""
-        return 1.0 if self.limit is None else min(one.error for one in self.lengths)
+        return 2 * self.ratio
 
     def apart(self, rows: int = 1) -> Apart:
         """How well any two images are told apart, by so many rows of each."""
-        if self.limit is None:
-            return Apart(self.mu).of_rows(rows)
-        return Apart(self.mu, min(one.mass for one in self.lengths), self.epsilon()).of_rows(rows)
+        one = Apart(self.mu) if self.limit is None else Apart(self.mu, self._along.mass, self.epsilon())
+        return one.of_rows(rows)
 
     def epsilon(self, delta: float = 0.0) -> float:
         """The epsilon of differential privacy between any two images.
 
-        Limited noise has one for a delta of 0. Gaussian noise needs a delta above 0; its epsilon is worked
-        out by dp-accounting.
+        Limited noise has one for a delta of 0, which holds for any other. Gaussian noise needs a delta
+        above 0; its epsilon is worked out by dp-accounting.
         """
         if self.limit is None:
             return float(_accounting().get_epsilon_gaussian(1 / self.mu, delta)) if delta else math.inf
-        masses = [one.mass for one in self.lengths]
-        return 2 * self.limit * math.log(2) + math.log(max(1.0, *masses) / min(masses))
+        return 2 * self.limit * math.log(2) - math.log(self._along.mass)
 
     def identification(self, candidates: int) -> float:
         """How often, at most, anybody picks the image of a row out of equally likely candidates.
@@ -181,25 +155,39 @@ class Certificate:
         >>> round(certificate.identification(1_000), 3), round(certificate.identification(1_000_000), 6)
         (0.016, 1.6e-05)
         """
-        if self.limit is None:
-            return picked_from_gaussian(self.features, self.clip, self.sigma, candidates)
-        return picked_from_limited(self._along, candidates)
+        gaussian = picked_from_gaussian(self.features, self.clip, self.sigma, candidates)
+        return gaussian if self.limit is None else picked_from_limited(self._along, candidates, gaussian)
 
     @property
-    def _ratio(self) -> float:
+    def ratio(self) -> float:
+        """C / sigma: the length of the longest features, in units of the noise."""
         return self.clip / self.sigma
 
     @property
     def _along(self) -> Along:
         """The number along the longest features."""
         assert self.limit is not None  # noqa: S101  (asked for limited noise alone)
-        return Along(self._ratio, math.log(2) * self.limit)
+        return Along(self.ratio, math.log(2) * self.limit)
 
     @property
     def lengths(self) -> list[Along]:
         """The same for lengths from 0, left out because nothing is told there, to the longest."""
         longest = self._along
         return [Along(longest.rho * part / (NORMS - 1), longest.limit) for part in range(1, NORMS)]
+
+    def _check_limit(self, limit: float) -> None:
+        """Refuse a limit below the usual one, for which the worst of all lengths is not the longest."""
+        usual = usual_limit(self.ratio)
+        if usual is None:
+            raise ParameterError(
+                f"noise of {self.sigma:g} is too small for a limit: the clip is {self.clip:g}"
+            )
+        least = usual / math.log(2)
+        if not least * (1 - ROUNDING) <= limit <= HIGHEST_LIMIT:
+            raise ParameterError(
+                f"limit is a number of bits from {least:.4g}, for that clip and noise, to "
+                f"{HIGHEST_LIMIT:g}, not {limit}"
+            )
 
 
 def _against_wider(one: Along, wider: float, features: int) -> float:

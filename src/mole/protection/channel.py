@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
-from mole.errors import ShapeError
+from mole.errors import ParameterError, ShapeError
 from mole.protection.certificate import Certificate
 from mole.protection.limited_noise import Source, limited
 from mole.scheme.normals import normals_from
@@ -15,6 +15,7 @@ from mole.scheme.shapes import Array
 
 GRID_STEPS = 64  # of the grid, for each standard deviation of the noise
 INSIDE = 1 - 2.0**-40  # of the clip: room for the rounding of the length itself
+ROUNDING = 1e-9  # by which a row may seem longer than the clip
 
 
 class FreshNoise:
@@ -84,19 +85,23 @@ def release(
     Rounding comes last and is the same for everybody, so it tells nothing more; without it the low bits of
     floating point would tell which numbers were added.
     """
-    step = grid_step(certificate.sigma)
-    noisy = clipped + certificate.sigma * _noise(clipped, certificate, noise)
+    step, length = grid_step(certificate.sigma), np.linalg.norm(clipped, axis=1)
+    if (length > certificate.clip * (1 + ROUNDING)).any():
+        raise ParameterError("rows are longer than their certificate allows: clip them first")
+    noisy = clipped + certificate.sigma * _noise(clipped, length, certificate, noise)
     return np.asarray(np.rint(noisy / step) * step)
 
 
 def _noise(
-    clipped: npt.NDArray[np.float64], certificate: Certificate, noise: Source
+    clipped: npt.NDArray[np.float64],
+    length: npt.NDArray[np.float64],
+    certificate: Certificate,
+    noise: Source,
 ) -> npt.NDArray[np.float64]:
-    """Noise in units of sigma; along the features, (n, d), it is limited."""
+    """Noise in units of sigma; along the features, (n, d), which have that length, it is limited."""
     found = noise.normals(clipped.size).reshape(clipped.shape)
     if certificate.limit is None:
         return found
-    length = np.linalg.norm(clipped, axis=1)
     along = np.divide(clipped, length[:, None], out=np.zeros_like(clipped), where=length[:, None] > 0)
     normal, rho = (found * along).sum(axis=1), length / certificate.sigma
     kept = limited(normal, rho, math.log(2) * certificate.limit, noise) - rho

@@ -1,10 +1,10 @@
 """A linear classifier learned from noisy features, for use on clean ones.
 
-Rows are features plus Gaussian noise of a known size. Whoever fits an ordinary classifier to them gets one
-that expects noise: its weights are too small for clean features, so that it prefers whatever class is most
+Rows are features plus noise of a known size. Whoever fits an ordinary classifier to them gets one that
+expects noise: its weights are too small for clean features, so that it prefers whatever class is most
 frequent. Here the noise is taken out of the moments instead (errors in variables): class means stay, and
-the covariance within classes is that of noisy rows less sigma^2 I. What is left is a linear discriminant of
-clean features.
+the covariance within classes is that of noisy rows less that of the noise. What is left is a linear
+discriminant of clean features.
 
 With much noise little more than the class means can be learned, so both are shrunk: the means towards each
 other, by as much as noise alone drives them apart, and the covariance towards a multiple of the identity.
@@ -67,8 +67,8 @@ class Head:
 def fit_noisy_head(features: Array, labels: npt.NDArray[np.integer], sigma: float, classes: int) -> Head:
     """Fit a linear classifier of clean features to noisy ones.
 
-        rows = certificate.unbiased(noisy)
-        head = fit_noisy_head(rows, labels, certificate.spread, classes=10)
+        channel = KnownChannel(certificate)
+        head = fit_noisy_head(channel.unbiased(noisy), labels, channel.spread, classes=10)
         head.probabilities(clean)
 
     It is the same in any orthonormal coordinates: of morphed rows it is the classifier of plain ones.

@@ -41,6 +41,35 @@ class KnownChannel:
         own = np.linalg.norm(features, axis=-1, keepdims=True)
         return np.asarray(features * np.interp(own, lengths, kept))
 
+    def unbiased(self, rows: Array) -> Floats:
+        """Rows scaled to what features are on average, if these are as long as the clip."""
+        return np.asarray(rows / self._kept, np.float64)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the noise in each number of `unbiased` rows."""
+        return self.sigma / self._kept
+
+    def information(self, rows: Array, features: Array) -> Floats:
+        """How much likelier rows, (n, d), would be of features, (m, d), than of none if noise had no limit.
+
+        As logarithms, (n, m).
+        """
+        scaled = features / self.sigma
+        return np.asarray(rows / self.sigma @ scaled.T - np.square(scaled).sum(axis=1) / 2)
+
+    def own_information(self, rows: Array, features: Array) -> Floats:
+        """The same of each row about features of its own: (..., d) and (..., d) to (...)."""
+        return np.asarray(((rows - features / 2) * features).sum(axis=-1) / self.sigma**2)
+
+    def without_limit(self, rows: Array, features: Array) -> float:
+        """How much likelier rows, (n, d), would be of features of their own, (n, d), without the limit.
+
+        As a logarithm: of rows with limited noise it exceeds x only once in exp(x) times.
+        """
+        own = self.own_information(rows, features)
+        return float((own - self.told(own, features)).sum())
+
     def told(self, information: Array, features: Array) -> Floats:
         """How much likelier rows are of features, (..., d), than of none, as a logarithm.
 
@@ -55,6 +84,11 @@ class KnownChannel:
         limit = self.certificate.limit * np.log(2)
         own = np.interp(np.linalg.norm(features, axis=-1), lengths, masses)
         return np.asarray(np.clip(information, -limit, limit) - own)
+
+    @property
+    def _kept(self) -> float:
+        """What is left of the longest features on average: 1 where noise is not limited."""
+        return 1.0 if self.certificate.limit is None else float(self._table[1][-1])
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats, Floats]:

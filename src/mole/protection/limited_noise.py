@@ -27,7 +27,8 @@ import numpy.typing as npt
 
 DEVIATIONS = 1.65  # of the information of the longest features, above its mean: where it is cut
 LONGEST = 35.0  # rho, beyond which exp(T) overflows: noise so small hides nothing, limited or not
-SHORTEST = 1e-3  # rho, below which rows tell less than a millionth of a bit, and T is lost in rounding
+SHORTEST = 1e-6  # rho, below which T would be lost in rounding, and stays what it is there
+NOT_CUT = 1e-3  # rho, below which rows tell less than a millionth of a bit, and no more is worked out
 NEVER = 1e-9  # rho, below which w never comes near the limit
 
 Floats = npt.NDArray[np.float64]
@@ -44,7 +45,7 @@ class Source(Protocol):
 
 
 def usual_limit(longest: float) -> float | None:
-    """Where the information of rows is cut, in nats; None where noise is too small or too large for it.
+    """Where the information of rows is cut, in nats; None where noise is too small for it.
 
     >>> round(usual_limit(1.22) / math.log(2), 2)
     3.98
@@ -52,9 +53,10 @@ def usual_limit(longest: float) -> float | None:
     Args:
         longest: rho of the longest features.
     """
-    if not SHORTEST <= longest <= LONGEST:
+    if longest > LONGEST:
         return None
-    return longest**2 / 2 + DEVIATIONS * longest
+    rho = max(longest, SHORTEST)
+    return rho**2 / 2 + DEVIATIONS * rho
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,12 @@ class Along:
 
     @functools.cached_property
     def mass(self) -> float:
-        """A: what the cut density comes to before it is scaled; at most 1."""
+        """A: what the cut density comes to before it is scaled; at most 1, and less for longer features.
+
+        A = 1 - (1 - exp(-T)) E[max(0, 1 - exp(T - i))], because a density and its mirror image are cut and
+        raised alike: what is raised is exp(-T) times what is cut. That mean is the price of an option whose
+        volatility is rho, which grows with it.
+        """
         return math.fsum(self._masses)
 
     @functools.cached_property
@@ -129,6 +136,12 @@ class Along:
         inside = self.rho * (_density(low - self.rho) - _density(high - self.rho))
         inside += self.rho**2 / 2 * between
         return (inside + self.limit * (above - under)) / self.mass - math.log(self.mass)
+
+    @property
+    def raised(self) -> float:
+        """What is added where the density is raised, before it is scaled."""
+        under, _, _ = self._masses
+        return max(0.0, under - below(self.ends[0] - self.rho))
 
     @property
     def most(self) -> float:

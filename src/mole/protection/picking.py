@@ -19,13 +19,20 @@ MOST_FEATURES = 1024  # for which chi-squared variables are worked out: of more 
 Floats = npt.NDArray[np.float64]
 
 
-def picked_from_limited(rows: Along, candidates: int) -> float:
+def picked_from_limited(rows: Along, candidates: int, gaussian: float) -> float:
     """Of rows with limited noise, the longest of which are given: against rows of no features.
 
-    No row tells more than its limit, so there is always the threshold beyond which none lies.
+    No row tells more than its limit, so there is always the threshold beyond which none lies. Nor is any
+    density larger than (p + raised) / A, where p is that of Gaussian noise: with few features, or few
+    candidates, less follows from that.
 
-    >>> round(picked_from_limited(Along(rho=1.22, limit=2.757), 1000), 4)
+    >>> round(picked_from_limited(Along(rho=1.22, limit=2.757), 1000, gaussian=0.04), 4)
     0.016
+
+    Args:
+        rows: of the longest features.
+        candidates: how many there are.
+        gaussian: what would be picked if the same noise had no limit.
     """
     lengths = [Along(rho, rows.limit) for rho in np.linspace(0, rows.rho, NORMS)[1:]]
     most = max(one.most for one in lengths)
@@ -35,7 +42,8 @@ def picked_from_limited(rows: Along, candidates: int) -> float:
 
     top = math.log2(_checked(candidates))
     bound = exceeding(at := np.linspace(top - 40, top, THRESHOLDS)) + np.exp2(at - top)
-    return float(min(1.0, bound.min(), math.exp(min(0.0, most - math.log(candidates)))))
+    unlimited = (gaussian + rows.raised) / rows.mass
+    return float(min(1.0, bound.min(), math.exp(min(0.0, most - math.log(candidates))), unlimited))
 
 
 def picked_from_gaussian(features: int, clip: float, sigma: float, candidates: int) -> float:

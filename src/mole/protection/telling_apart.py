@@ -15,6 +15,7 @@ from mole.protection.limited_noise import below
 
 NORMAL = NormalDist()
 STEPS = 2000  # of the curve whose area is added up
+LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,12 @@ class Apart:
 
     Attributes:
         mu: how far, with Gaussian noise.
-        least_mass: of limited noise, the least that a density comes to before it is scaled; 1 without.
+        mass: of limited noise, the least that a density comes to before it is scaled.
         epsilon: by what factor, as a logarithm, no two densities differ by more; infinite without a limit.
     """
 
     mu: float
-    least_mass: float = 1.0
+    mass: float = 1.0
     epsilon: float = math.inf
 
     def of_rows(self, count: int) -> "Apart":
@@ -36,8 +37,8 @@ class Apart:
 
         Of several rows with limited noise only epsilon is known to add up.
         """
-        mu = math.sqrt(count) * self.mu if self.least_mass == 1 or count == 1 else math.inf
-        return Apart(mu, self.least_mass, count * self.epsilon)
+        mu = math.sqrt(count) * self.mu if count == 1 or self._is_gaussian else math.inf
+        return Apart(mu, self.mass, count * self.epsilon)
 
     def delta(self, epsilon: float) -> float:
         """The delta of (epsilon, delta) differential privacy.
@@ -48,21 +49,19 @@ class Apart:
         """
         if epsilon >= self.epsilon:
             return 0.0
-        slack = -math.log(self.least_mass)
-        if epsilon < slack:
+        if epsilon < self._slack:
             return 1.0
-        return min(1.0, _gaussian_delta(self.mu, epsilon - slack) / self.least_mass)
+        return min(1.0, _gaussian_delta(self.mu, epsilon - self._slack) / self.mass)
 
     def detected(self, false_alarms: float) -> float:
         """Right alarms at so many false ones, both as shares."""
-        mass = self.least_mass
-        if false_alarms <= below(-self.mu / 2):
-            found = below(NORMAL.inv_cdf(false_alarms) + self.mu) / mass if false_alarms else 0.0
-        elif mass == 1:
-            found = below(NORMAL.inv_cdf(false_alarms) + self.mu) if false_alarms < 1 else 1.0
+        if not 0 < false_alarms < 1:
+            return float(false_alarms > 0)
+        if self._is_gaussian or false_alarms <= below(-self.mu / 2):
+            found = below(NORMAL.inv_cdf(false_alarms) + self.mu) / self.mass
         else:
-            found = (false_alarms + _gaussian_delta(self.mu, 0.0)) / mass
-        return min(1.0, found, false_alarms * math.exp(min(self.epsilon, 700.0)))
+            found = false_alarms / self.mass + self.delta(self._slack)
+        return min(1.0, found, false_alarms * math.exp(min(self.epsilon, LARGEST_EXPONENT)))
 
     def ranked(self) -> float:
         """The area under the curve of right against false alarms: Phi(mu / sqrt(2)) of Gaussian noise.
@@ -70,7 +69,7 @@ class Apart:
         Otherwise the area below the bound on right alarms, and below the same bound with both images
         exchanged: a test that misses few gives many false alarms.
         """
-        if self.least_mass == 1:
+        if self._is_gaussian:
             return below(self.mu / math.sqrt(2))
         alarms = np.linspace(0, 1, STEPS + 1)
         right = np.array([self.detected(float(share)) for share in alarms])
@@ -79,8 +78,16 @@ class Apart:
         bound = np.minimum(right, 1 - missed)
         return float(min(1.0, bound[1:].mean()))  # the curve rises: of each step, its upper end
 
+    @property
+    def _is_gaussian(self) -> bool:
+        return math.isinf(self.epsilon)
+
+    @property
+    def _slack(self) -> float:
+        return -math.log(self.mass)
+
 
 def _gaussian_delta(mu: float, epsilon: float) -> float:
     right = below(-epsilon / mu + mu / 2)
-    wrong = math.exp(epsilon) * below(-epsilon / mu - mu / 2)
+    wrong = math.exp(epsilon) * below(-epsilon / mu - mu / 2) if epsilon < LARGEST_EXPONENT else 0.0
     return max(0.0, right - wrong)

@@ -21,6 +21,7 @@ from mole.exchange.delivery import Delivery
 from mole.exchange.head_checkpoint import LINEAR_HEAD, training_facts
 from mole.progress import Progress, no_progress
 from mole.protection.head import Head, fit_noisy_head
+from mole.protection.known_channel import KnownChannel
 from mole.scheme.augmented import AugmentedLayer
 from mole.scheme.shapes import Array, element_count, shape_text
 from mole.scores import Score
@@ -89,11 +90,10 @@ def fit_head_on(
     if layer is None:
         raise no_layer(opened)
     matrix = _undoable(layer, opened)
-    certificate = protection.certificates[splits.learning.split]
+    channel = KnownChannel(protection.certificates[splits.learning.split])
     rows, labels = _rows_and_labels(splits.learning, progress)
     known = labels >= 0  # a few below zero stand for 'none' in some data sets
-    unbiased = certificate.unbiased(rows[known])
-    learned = fit_noisy_head(unbiased, labels[known], certificate.spread, splits.classes)
+    learned = fit_noisy_head(channel.unbiased(rows[known]), labels[known], channel.spread, splits.classes)
     model = build_network(LINEAR_HEAD, opened.manifest.network_shape, splits.classes)
     attach(model, layer)
     _fill(model, learned, matrix)
@@ -104,7 +104,7 @@ def fit_head_on(
     save_checkpoint(out, model, facts)
     scored = (splits.learning, *([splits.watched] if splits.watched else []), *splits.others)
     scores = {part.split: evaluate(model, part) for part in scored if _is_labelled(part)}
-    return FittedHead(model, int(known.sum()), certificate.sigma, scores)
+    return FittedHead(model, int(known.sum()), channel.sigma, scores)
 
 
 def _is_labelled(part: MorphedDataset) -> bool:

@@ -33,6 +33,12 @@ class Channel(Protocol):
     def expected(self, features: Array) -> Array:
         """What rows of these features, (n, d), are on average."""
 
+    def information(self, rows: Array, features: Array) -> Array:
+        """Of rows, (n, d), about features, (m, d), if noise were Gaussian: logarithms, (n, m)."""
+
+    def own_information(self, rows: Array, features: Array) -> Array:
+        """The same of each row about features of its own: (..., d) and (..., d) to (...)."""
+
     def told(self, information: Array, features: Array) -> Array:
         """How much likelier rows are of features than of none, from what it would be for Gaussian noise."""
 
