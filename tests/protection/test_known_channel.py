@@ -8,6 +8,7 @@ from scipy import stats
 
 from mole.attacks.delivered_or_not import which_of_two
 from mole.attacks.nearest_features import likeliest
+from mole.attacks.tools.protected_view import Draws
 from mole.protection import Certificate, FreshNoise, release
 from mole.protection.channel import grid_step
 from mole.protection.known_channel import KnownChannel
@@ -52,13 +53,13 @@ def test_likelihoods_are_those_of_the_densities(rng, certificate, features):
 @pytest.mark.parametrize("certificate", CERTIFICATES, ids=["limited", "Gaussian"])
 def test_its_own_draws_are_on_the_grid_and_as_they_were_delivered(rng, certificate, features):
     channel, many = KnownChannel(certificate), np.repeat(features, 3000, axis=0)
-    noisy = channel.noisy(many, rng)
+    noisy = channel.noisy(many, Draws(rng))
     step = grid_step(certificate.sigma)
     assert np.array_equal(noisy, np.rint(noisy / step) * step)
     means = noisy.reshape(len(features), -1, 6).mean(axis=1)
     assert np.abs(means - channel.expected(features)).max() < 6 * certificate.sigma / math.sqrt(3000)
-    again = KnownChannel(certificate).noisy(many[:5], np.random.default_rng(1))
-    assert np.array_equal(again, channel.noisy(many[:5], np.random.default_rng(1)))
+    again = KnownChannel(certificate).noisy(many[:5], Draws(np.random.default_rng(1)))
+    assert np.array_equal(again, channel.noisy(many[:5], Draws(np.random.default_rng(1))))
 
 
 def test_what_is_cut_is_missing_on_average(features):
@@ -82,5 +83,5 @@ def test_rows_whose_noise_has_no_limit_are_told(seed):
     features /= np.linalg.norm(features, axis=1, keepdims=True) * (1 + 1e-9)
     channel = KnownChannel(limited)
     for made, is_told in ((limited, False), (gaussian, True)):
-        rows = KnownChannel(made).noisy(features, rng)
+        rows = KnownChannel(made).noisy(features, Draws(rng))
         assert (channel.without_limit(rows, features) > math.log(1e6)) is is_told

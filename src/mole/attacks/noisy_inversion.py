@@ -13,7 +13,7 @@ import numpy as np
 
 from mole.attacks.tools.attack import Attack, Finding, Reader
 from mole.attacks.tools.linear_on_noise import LinearOnNoise
-from mole.attacks.tools.protected_view import ProtectedView
+from mole.attacks.tools.protected_view import Draws, ProtectedView
 from mole.attacks.tools.trained_decoder import HELD_OUT, Decoder, Examples
 from mole.errors import MissingExtraError
 from mole.scheme.shapes import Array, Shape
@@ -29,7 +29,7 @@ def run(view: ProtectedView, rng: np.random.Generator) -> Finding:
     flat = learn.images.reshape(len(learn.images), -1)
     linear = LinearOnNoise.fit(view.channel.expected(learn.features), flat, view.channel.sigma)
     coarse = partial(_drawn, linear, public.shape[1:])
-    seen = view.channel.noisy(check.features, rng)
+    seen = view.channel.noisy(check.features, Draws(rng))
     deviation = max(float(check.images.std()), 1e-12)
     errors = {
         "the mean image": _error(learn.images.mean(axis=0), check.images) / deviation,
@@ -68,7 +68,7 @@ def _drawn(linear: LinearOnNoise, shape: Shape, rows: Array) -> Array:
 
 
 def _noisy(view: ProtectedView, rng: np.random.Generator, features: Array) -> Array:
-    return view.channel.noisy(features, rng)
+    return view.channel.noisy(features, Draws(rng))
 
 
 def _error(rebuilt: Array, images: Array) -> float:

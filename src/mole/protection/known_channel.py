@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from mole.protection.certificate import Certificate
 from mole.protection.channel import release
+from mole.protection.limited_noise import Source
 from mole.scheme.shapes import Array
 
 Floats = npt.NDArray[np.float64]
@@ -29,9 +30,9 @@ class KnownChannel:
         """Standard deviation of the noise in each number."""
         return self.certificate.sigma
 
-    def noisy(self, features: Array, rng: np.random.Generator) -> Floats:
+    def noisy(self, features: Array, draws: Source) -> Floats:
         """Features, (n, d), as they would have been delivered, by draws of somebody's own."""
-        return release(np.asarray(features, np.float64), self.certificate, _Drawn(rng))
+        return release(np.asarray(features, np.float64), self.certificate, draws)
 
     def expected(self, features: Array) -> Floats:
         """What rows of these features, (n, d), are on average."""
@@ -98,16 +99,3 @@ class KnownChannel:
         kept = [1.0, *(one.mean / one.rho for one in along)]
         masses = [0.0, *(np.log(one.mass) for one in along)]
         return np.array(lengths), np.array(kept), np.array(masses)
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """Chance that can be drawn again."""
-
-    rng: np.random.Generator
-
-    def normals(self, count: int) -> Floats:
-        return self.rng.standard_normal(count)
-
-    def uniforms(self, count: int) -> Floats:
-        return self.rng.random(count)

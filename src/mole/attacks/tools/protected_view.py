@@ -20,6 +20,21 @@ Lists = Mapping[int, npt.NDArray[np.intp]]
 """By how many candidates there are: which those of each row are, (rows, candidates)."""
 
 
+@dataclass(frozen=True)
+class Draws:
+    """Chance of an attacker's own."""
+
+    rng: np.random.Generator
+
+    def normals(self, count: int) -> npt.NDArray[np.float64]:
+        """Standard normal numbers."""
+        return self.rng.standard_normal(count)
+
+    def uniforms(self, count: int) -> npt.NDArray[np.float64]:
+        """Numbers from 0 to 1."""
+        return self.rng.random(count)
+
+
 class Channel(Protocol):
     """What becomes of features before they leave; everybody knows it, but for the draws."""
 
@@ -27,7 +42,7 @@ class Channel(Protocol):
     def sigma(self) -> float:
         """Standard deviation of the noise in each number."""
 
-    def noisy(self, features: Array, rng: np.random.Generator) -> Array:
+    def noisy(self, features: Array, draws: Draws) -> Array:
         """Features, (n, d), as they would have been delivered, by draws of the attacker's own."""
 
     def expected(self, features: Array) -> Array:
