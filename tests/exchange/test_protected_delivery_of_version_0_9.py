@@ -15,7 +15,7 @@ from command import call, right
 from mole.exchange.manifest import BLANK
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "protected-0.9"
-KEY = ("--key", "provider.key", "--identity", "identity.txt")
+KEY = ("--key", "provider.key.age", "--identity", "identity.txt")
 LAYER = ("--layer", "feature-layer.safetensors")
 
 

@@ -5,6 +5,7 @@ import threading
 from concurrent.futures import Future
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import mole
@@ -58,6 +59,13 @@ def rows_in(seen: list) -> int:
     return sum(len(content) for _, content in seen) // (4 * np.prod(SHAPE))
 
 
+def assert_alike(found: pa.Table, expected: pa.Table) -> None:
+    """The same answers; some CPUs morph a row to other last bits among others than alone."""
+    assert found.drop(["probability"]).equals(expected.drop(["probability"]))
+    one, two = (table["probability"].combine_chunks().flatten().to_numpy() for table in (found, expected))
+    np.testing.assert_allclose(one, two, rtol=1e-4)
+
+
 def test_a_call_that_failed_goes_on_where_it_was(key, data, kept):
     with played([telling, telling, 400], facts_for(key), otherwise=telling) as (url, seen):
         with mole.Client(url, key) as client, pytest.raises(ServerError, match="not now"):
@@ -73,7 +81,7 @@ def test_a_call_that_failed_goes_on_where_it_was(key, data, kept):
                 found = predict_images(client, data, kept=kept)
             assert rows_in(seen) == COUNT - count
             assert len(kept.of(call)) == COUNT
-            assert found.equals(predict_images(client, data))
+            assert_alike(found, predict_images(client, data))
     kept.remove()
     assert not kept.is_there
 
@@ -96,9 +104,9 @@ def test_another_call_gets_answers_of_its_own(key, data, kept, rng, change):
             expected = predict_images(client, data)
             if change == "images":  # the same call, and none of its images
                 with pytest.warns(MoleWarning, match="an earlier call"):
-                    assert predict_images(client, data, kept=kept).equals(expected)
+                    assert_alike(predict_images(client, data, kept=kept), expected)
             else:
-                assert predict_images(client, data, kept=kept).equals(expected)
+                assert_alike(predict_images(client, data, kept=kept), expected)
     assert rows_in(seen) + rows_in(seen_there) == 3 * COUNT
 
 
