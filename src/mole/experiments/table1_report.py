@@ -161,7 +161,7 @@ def draw(result: Result) -> Figure:
         figure.legend(*above.get_legend_handles_labels(), loc="outside upper center", ncols=3)
         figure.supxlabel(
             f"{result['images']}, {result['train_images']:,} images to learn from; mean of "
-            f"{result['seeds']} seeds. Protected rows are answered to at home, without noise.",
+            f"{result['seeds']} seeds. Heads trained on protected rows are tested on clean images.",
             fontsize=8,
         )
     return figure
