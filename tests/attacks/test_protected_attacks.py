@@ -1,5 +1,6 @@
 """Attacks on protected rows: as good as theory says on made-up features, and blind where there is noise."""
 
+from dataclasses import replace
 from math import erf, sqrt
 
 import numpy as np
@@ -39,6 +40,20 @@ def test_the_nearest_is_what_comparing_all_distances_gives(rng):
     choices = rng.integers(len(clean), size=(len(clean), 7))
     apart = np.linalg.norm(seen.rows[:, None] - clean[choices], axis=2)
     assert (likeliest(seen.rows, clean, seen.channel, choices) == apart.argmin(axis=1)).all()
+
+
+def test_whoever_knows_labels_picks_among_fewer(rng):
+    seen, clean = view(rng, 0.8)
+    labels = rng.integers(10, size=len(clean))
+    choices = np.tile(np.arange(len(clean)), (len(clean), 1))
+    seen = replace(
+        seen, candidates=clean, lists={len(clean): choices}, row_labels=labels, candidate_labels=labels
+    )
+    found = nearest_features.run(seen, rng)
+    (picked,), (by_label,) = found.picked.values(), found.picked_by_label.values()
+    assert (labels[by_label] == labels).all()
+    assert (by_label == np.arange(len(clean))).mean() > 2 * (picked == np.arange(len(clean))).mean()
+    assert nearest_features.run(replace(seen, row_labels=None), rng).picked_by_label is None
 
 
 def test_of_two_candidates_the_right_one_is_picked_as_often_as_theory_says(rng):

@@ -1,6 +1,7 @@
 """The audit of a protected delivery: within its certificate, or broken; clothes through a small front."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +29,8 @@ def report(clothes, protected):
 def test_every_figure_keeps_to_its_bound(report):
     found = figures(report)
     assert [*found] == [
-        "Picked out of 10", "Picked out of 100", "Row known (AUC)", "Row known, told at 1 % false alarms",
+        "Picked out of 10", "Picked out of 100", "Picked out of 100, labels known",
+        "Row known (AUC)", "Row known, told at 1 % false alarms",
         "Among all rows (AUC)", "Among all rows, told at 1 % false alarms", "Brighter images first (AUC)",
         "Richer in contrast images first (AUC)", "Fidelity (PSNR)", "Rebuilt nearest to its own of 256",
     ]  # fmt: skip
@@ -48,12 +50,13 @@ def test_verdicts_and_headline_say_what_that_comes_to(report):
     assert {verdict.promise for verdict in report.verdicts} == {Promise.KEPT}
     assert report.verdicts[0].label == "Within the certificate"
     assert report.headline == (
-        "This delivery tells 1 bit about each image at most, on average, whoever reads it, and no attack "
-        "we tried did better than that allows."
+        "This delivery tells 1 bit about each image at most besides its label, on average, whoever reads "
+        "it, and no attack we tried did better than that allows."
     )
     picked = report.verdicts[0].sentence
     assert picked.startswith("does better than chance, and no better than the certificate allows: picked")
-    assert "(by chance 1\u00a0%, allowed " in picked
+    assert "picked out of 100, labels known: " in picked
+    assert re.search(r"by chance (9|1[01])[.\d]*\u00a0%, allowed", picked)  # 1 of 10 that have the label
     assert report.warnings == ()
 
 
@@ -61,6 +64,9 @@ def test_the_bounds_are_those_of_the_certificate(protected, report):
     certificate = protected.manifest.protection.certificates["train"]
     found = figures(report)
     assert found["Picked out of 100"].bound == certificate.identification(100)
+    by_label = found["Picked out of 100, labels known"]
+    assert 1 / 11.5 < by_label.chance < 1 / 9
+    assert certificate.identification(13) < by_label.bound < certificate.identification(7)
     assert found["Row known (AUC)"].bound == certificate.apart().ranked()
     assert found["Row known, told at 1 % false alarms"].bound == certificate.apart().detected(0.01)
     (told,) = report.certificates
@@ -192,7 +198,7 @@ def test_audit_json_has_every_figure_beside_its_bound(report, tmp_path):
     assert {one["promise"] for one in told["verdicts"]} == {"kept"}
     sheet = (tmp_path / "audit" / "summary.html").read_text()
     assert "16 noisy features of an image" in sheet
-    assert "This delivery tells 1 bit about each image at most, on average" in sheet
+    assert "This delivery tells 1 bit about each image at most besides its label, on average" in sheet
     assert "Each row tells 1 bit about its image at most" in sheet
     assert "obfuscation" not in sheet
 

@@ -25,8 +25,8 @@ def test_without_a_front_there_is_the_certificate_and_one_sentence(clothes, prot
     assert found.remarks == ("Attacks on a protected delivery need its front: give it to test this.",)
     assert {verdict.level for verdict in found.verdicts} == {Level.UNKNOWN}
     assert found.headline == (
-        "This delivery tells 1 bit about each image at most, on average, whoever reads it. No attack was "
-        "tried."
+        "This delivery tells 1 bit about each image at most besides its label, on average, whoever reads "
+        "it. No attack was tried."
     )
     bare = audit(protected)
     assert bare.remarks[0].startswith(
@@ -71,7 +71,7 @@ def test_too_few_rows_to_tell_are_told_of(clothes, tmp_path):
     few = made(clothes, tmp_path / "out", data=tmp_path / "few.npz")
     with pytest.warns(MoleWarning, match="too few rows to tell"):
         found = attacked(clothes, few, truth=tmp_path / "few.npz", public=None)
-    assert [*figures(found)] == ["Picked out of 10"]
+    assert [*figures(found)] == ["Picked out of 10", "Picked out of 10, labels known"]
 
 
 def test_the_split_whose_rows_tell_most_is_attacked_and_views_are_counted(clothes, tmp_path):
@@ -100,15 +100,15 @@ def test_what_it_does_not_say_is_said(clothes, tmp_path, monkeypatch):
         made(clothes, tmp_path / name)
     found = attacked(clothes, tmp_path / "two", front=None)
     assert found.headline == (
-        "This delivery tells 1 bit about each image at most, on average, and all that left under its key "
-        "so far 2 bits, whoever reads it. No attack was tried."
+        "This delivery tells 1 bit about each image at most besides its label, on average, and all that "
+        "left under its key so far 2 bits, whoever reads it. No attack was tried."
     )
     assert found.headline in render_summary(found)
     told = " ".join(found.unsaid)
     for words in (
         "Bits are an average over images", "Labels leave besides, in train", "Several images of one person",
         "equally likely beforehand", "400 rows",
-        "in 2 deliveries under this key so far, what counts for any one image of this one comes to 2 bits",
+        "in 2 deliveries under this key so far, no image of this one has given away more than 2 bits",
     ):  # fmt: skip
         assert words in told
     monkeypatch.setenv("MOLE_STATE", str(tmp_path / "elsewhere"))

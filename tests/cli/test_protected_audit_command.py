@@ -44,7 +44,9 @@ def test_within_its_certificate_it_passes_and_without_noise_it_fails(place, tmp_
     told = json.loads(done.stdout)
     assert [*told["verdicts"]] == ["identification", "membership", "inversion", "property"]
     assert set(told["verdicts"].values()) <= {"within the certificate", "nothing found"}
-    assert told["headline"].startswith("This delivery tells 1 bit about each image at most, on average")
+    assert told["headline"].startswith(
+        "This delivery tells 1 bit about each image at most besides its label, on average"
+    )
     assert files_in(tmp_path / "a") == {"audit.html", "audit.json", "summary.html"}
     for name in files_in(tmp_path / "a"):
         text = (tmp_path / "a" / name).read_text()
@@ -63,7 +65,7 @@ def test_within_its_certificate_it_passes_and_without_noise_it_fails(place, tmp_
 def test_without_a_front_it_says_what_to_give(place, tmp_path):
     done = call("audit", "delivery", "--fail-on", "broken", "--out", tmp_path / "audit", cwd=place)
     assert done.returncode == 4
-    told = "This delivery tells 1 bit about each image at most, on average, whoever reads it. No attack was"
+    told = "each image at most besides its label, on average, whoever reads it. No attack was"
     assert told in done.stderr
     assert (
         "Attacks on a protected delivery need its key, its front and the images it was made from"

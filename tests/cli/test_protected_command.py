@@ -9,6 +9,8 @@ import mole
 from command import call
 from deliveries import write_npz
 from fronts import feature_key, feature_layer, write_front
+from mole.provider.ledger import Ledger
+from mole.provider.spending import Spending
 from secrets_kept import DEVELOPER, RECIPIENT
 
 DELIVER = (
@@ -51,15 +53,15 @@ def wrong(*arguments, cwd):
 def test_the_last_lines_say_what_it_means(place):
     told = right(*DELIVER, "--front", "front.onnx", "--bits", "1", "--out", "one", cwd=place, said=True)
     assert (
-        "Each row tells 1 bit about its image at most, averaged over images, whoever reads it, with" in told
+        "Each row tells 1 bit about its image at most besides its label, averaged over images, wh" in told
     )
     assert re.search(
-        r"given 1,000 candidates, nobody picks the right one more than 1\.[678]\d? times", told
+        r"1,000 candidates with the same label, nobody picks .* more than 1\.[678]\d? times", told
     )
     assert re.search(
-        r"no guess about an image is right more than 1[678](\.\d)? times as often as without", told
+        r"no guess .* is right more than 1[678](\.\d)? times as often with its row as with its", told
     )
-    assert "what counts for any one image of this one comes to 1 bit at most." in told
+    assert "no image of this one has given away more than 1 bit." in told
     assert "get your images back" not in told
     assert "noise" in right("verify", "one", cwd=place)
     card = (place / "one" / "README.md").read_text()
@@ -91,6 +93,9 @@ def test_the_budget_is_kept(place):
     right(*one, "1", "--budget", "4", "--out", "one", cwd=place)
     assert json.loads(right(*ledger, "--json", cwd=place))["budget in bits"] == 4
     assert "5 bits" in wrong(*one, "4", "--out", "two", cwd=place)
+    assert wrong(*one, "4", "--budget", "2", "--out", "two", cwd=place).endswith(
+        "or give a higher budget\n"
+    )
     refusal = wrong(*one, "4", "--budget", "100", "--out", "two", cwd=place)
     assert "this key has a budget of 4 bits for each image, and 100 were asked for" in refusal
     assert len(refusal.splitlines()) == 1
@@ -100,13 +105,21 @@ def test_the_budget_is_kept(place):
     assert "a positive number of bits" in wrong(*ledger, "--set-budget", "-1", cwd=place)
 
 
+def test_the_ledger_shows_what_was_begun(place):
+    found = Ledger(feature_key().fingerprint, place / "provider.key")
+    Spending.beside(found).spend("an interrupted delivery", {"image": 3.0})
+    lines = right("ledger", "provider.key", "--identity", "me", "--json", cwd=place)
+    told = json.loads(lines)
+    assert (told["deliveries"], told["begun, and not finished"], told["bits given away"]) == (0, 1, 3.0)
+
+
 def test_requests_count_too(place):
     right(*DELIVER, "--front", "front.onnx", "--bits", "1", "--out", "one", cwd=place)
     requests = ("morph", *DELIVER[1:], "--front", "front.onnx", "--bits", "8")
     told = right(*requests, "--out", "requests", cwd=place, said=True)
     assert "Each row tells 8 bits about its image at most" in told
     assert "whoever gets them can read the noisy rows." in told
-    assert "what counts for any one image of this one comes to 9 bits at most." in told
+    assert "no image of this one has given away more than 9 bits." in told
     assert not (place / "requests" / "augmented-layer.safetensors").exists()
     assert "would have given away up to 17 bits" in wrong(
         *requests, "--budget", "10", "--out", "more", cwd=place

@@ -40,7 +40,7 @@ def test_it_verifies_and_says_what_it_said(place):
     assert "2 bits" in " ".join(map(str, checks["noise"].values()))
     told = right("info", "delivery", cwd=place)
     assert told["bits"] == {"train": 2.0}
-    assert told["maximal leakage"] == {"train": None}
+    assert told["maximal leakage in bits"] == {"train": None}
 
 
 HOSTILE = {

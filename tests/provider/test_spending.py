@@ -142,7 +142,7 @@ def test_views_of_one_image_add_up(give):
     with pytest.warns(MoleWarning, match="Their bits add up: each image tells up to 3$"):
         made = give("one", views=3)
     assert made.spent == pytest.approx(3.0)
-    words = [*protection_in_words(made.delivery.manifest)]
+    words = [*protection_in_words(made.delivery.manifest, is_labelled=True)]
     assert words[-1] == "Each image of train has 3 rows: together they tell 3 bits at most."
     assert words[-1] in made.delivery.store.read("README.md").decode()
 
@@ -163,7 +163,11 @@ def test_work_that_goes_on_keeps_finished_shards_and_counts_once(give, tmp_path,
     monkeypatch.setattr(local_engine, "processors", lambda: 1)
     monkeypatch.setattr(Protector, "rows", rows)
     with pytest.raises(PlugPulledError):
-        give("one")
+        give("one", budget=1.0)
+    monkeypatch.setattr(Protector, "rows", real)
+    with pytest.raises(DeliveryError, match="the budget is 1"):
+        give("another")  # what was begun counts, and so does its budget
+    monkeypatch.setattr(Protector, "rows", rows)
     finished = {path: path.read_bytes() for path in (tmp_path / "one").rglob("*.parquet")}
     assert finished
     monkeypatch.setattr(Protector, "rows", real)
@@ -178,9 +182,13 @@ def test_a_failure_before_the_first_row_is_taken_back(give, monkeypatch):
 
     real = Protector.rows
     monkeypatch.setattr(Protector, "rows", refuse)
-    with pytest.raises(DeliveryError):
-        give("one")
-    assert spending().totals() == {}
+    for before in (None, 9.0):
+        if before is not None:
+            spending().set_budget(before)
+        with pytest.raises(DeliveryError):
+            give("one", budget=1.0)
+        assert spending().totals() == {}
+        assert spending().budget() == before
     monkeypatch.setattr(Protector, "rows", real)
     assert give("one").spent == pytest.approx(1.0)
 

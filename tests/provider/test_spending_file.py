@@ -29,6 +29,18 @@ def test_a_budget_holds_for_later_deliveries(tmp_path):
     assert spending.spend("second", {"image": 3.5}) == 4.5
 
 
+def test_a_budget_is_taken_back_unless_another_one_was_set(tmp_path):
+    spending = Spending((tmp_path / "a.spent", tmp_path / "b.spent"), "one key")
+    spending.keep_budget(4.0)
+    spending.keep_budget(2.0)
+    spending.restore_budget(4.0, instead_of=3.0)
+    assert spending.budget() == 2.0
+    spending.restore_budget(4.0, instead_of=2.0)
+    assert spending.budget() == 4.0
+    spending.restore_budget(None, instead_of=4.0)
+    assert spending.budget() is None
+
+
 def test_of_two_files_the_lower_budget_counts_and_another_key_has_its_own(tmp_path):
     paths = (tmp_path / "a.spent", tmp_path / "b.spent")
     Spending(paths[:1], "one key").set_budget(100.0)

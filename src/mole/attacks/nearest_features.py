@@ -24,21 +24,34 @@ def run(view: ProtectedView, _: np.random.Generator) -> Finding:
         count: likeliest(view.rows[: len(choices)], view.candidates, view.channel, choices)
         for count, choices in view.lists.items()
     }
-    rows = max(len(choices) for choices in view.lists.values())
+    most = max(view.lists)
+    fits = view.fitting(view.lists[most])
+    by_label = None
+    if fits is not None:
+        choices = view.lists[most]
+        rows = view.rows[: len(choices)]
+        by_label = {most: likeliest(rows, view.candidates, view.channel, choices, fits)}
+    count = max(len(choices) for choices in view.lists.values())
     numbers = " or ".join(f"{count:,}" for count in view.lists)
     return Finding(
         words=(
-            f"For each of {rows:,} rows, {numbers} candidate images were put through the front, without "
+            f"For each of {count:,} rows, {numbers} candidate images were put through the front, without "
             "noise, and the one that is likeliest to be behind the row was picked; of equally likely ones "
             "the nearest."
+            + ("" if fits is None else " Then the same was done among candidates with the row's label.")
         ),
         picked=picked,
-        facts={"rows": rows, "candidates": list(view.lists), "numbers in a row": view.features},
+        picked_by_label=by_label,
+        facts={"rows": count, "candidates": list(view.lists), "numbers in a row": view.features},
     )
 
 
 def likeliest(
-    rows: Array, features: Array, channel: Channel, choices: npt.NDArray[np.intp] | None = None
+    rows: Array,
+    features: Array,
+    channel: Channel,
+    choices: npt.NDArray[np.intp] | None = None,
+    fits: npt.NDArray[np.bool_] | None = None,
 ) -> npt.NDArray[np.intp]:
     """For each row the place in its list of the features that it is likeliest of.
 
@@ -49,6 +62,7 @@ def likeliest(
         features: of candidates, (m, d).
         channel: what became of features before they left.
         choices: which candidates each row has, (n, how many); None for all of them.
+        fits: which of these can be picked at all, (n, how many); None for all.
     """
     found = []
     for start in range(0, len(rows), AT_ONCE):
@@ -57,6 +71,8 @@ def likeliest(
         told = channel.told(near, features)
         if choices is not None:
             near, told = (np.take_along_axis(part, choices[some], axis=1) for part in (near, told))
+        if fits is not None:
+            told = np.where(fits[some], told, -np.inf)
         is_best = told == told.max(axis=1, keepdims=True)
         found.append(np.where(is_best, near, -np.inf).argmax(axis=1))
     return np.concatenate(found)

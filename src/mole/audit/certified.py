@@ -91,6 +91,11 @@ def _epsilon(one: Certificate, delta: float) -> float | None:
         return None
 
 
+def labelled_splits(delivery: Delivery) -> list[str]:
+    """The splits whose rows have labels."""
+    return [name for name in delivery.manifest.splits if delivery.labels(name) is not None]
+
+
 def unsaid(delivery: Delivery, key: MorphKey | None) -> Iterator[str]:
     """What the certificate of a delivery does not say: a sentence or two for each."""
     manifest = delivery.manifest
@@ -104,9 +109,12 @@ def unsaid(delivery: Delivery, key: MorphKey | None) -> Iterator[str]:
         "Picking the right one of many candidates assumes that all are equally likely beforehand. Whoever "
         "knows more already starts from more."
     )
-    labelled = [shown(name) for name in manifest.splits if delivery.labels(name) is not None]
-    if labelled:
-        yield f"Labels leave besides, in {joined(labelled)}{label_bits(manifest)}."
+    if labelled := labelled_splits(delivery):
+        yield (
+            f"Labels leave besides, in {joined([shown(name) for name in labelled])}{label_bits(manifest)}. "
+            "They leave only candidates of one class, before anybody looks at a row: what holds of many "
+            "candidates holds of those that are left."
+        )
     if manifest.columns:
         yield f"So do these columns, unchanged: {joined([shown(name) for name in manifest.columns])}."
     yield f"How many images there are leaves, too: {counted(manifest.rows, 'row')}."
@@ -136,8 +144,8 @@ def _other_deliveries(delivery: Delivery, key: MorphKey | None) -> str:
     times = [counted(found.deliveries, "delivery", "deliveries")]
     times += [counted(found.requests, "request")] if found.requests else []
     return (
-        f"Several deliveries of one image add up as well: in {joined(times)} under this key so far, what "
-        f"counts for any one image of this one comes to {counted_bits(found.bits)} at most."
+        f"Several deliveries of one image add up as well: in {joined(times)} under this key so far, no "
+        f"image of this one has given away more than {counted_bits(found.bits)}."
     )
 
 

@@ -24,7 +24,7 @@ class Level(StrEnum):
 
     UNKNOWN = "not tested", "Not tested", "none"
     NOTHING_FOUND = "nothing found", "Nothing found", "good"
-    WITHIN = "within the certificate", "Within the certificate", "good"
+    WITHIN = "within the certificate", "Within the certificate", "none"
     LEAKS = "leaks", "Leaks", "warn"
     BROKEN = "broken", "Broken", "bad"
 

@@ -17,7 +17,7 @@ import numpy as np
 from mole._version import __version__
 from mole.attacks import PROTECTED_ATTACKS
 from mole.attacks.tools.attack import Attack, Finding
-from mole.audit.certified import Certified, bits_so_far, certified, unsaid
+from mole.audit.certified import Certified, bits_so_far, certified, labelled_splits, unsaid
 from mole.audit.from_delivery import DAMAGED, OTHER_LAYER, check_key
 from mole.audit.levels import Status
 from mole.audit.pictures import can_be_shown, picture
@@ -123,9 +123,12 @@ def audit_protected(
     else:
         attacks = _untried(str(subject))
     verdicts = protected_verdicts(attacks, certificates)
+    is_labelled = bool(labelled_splits(delivery))
     return Report(
         subject=_facts(delivery, subject),
-        headline=protected_headline(verdicts, certificates, bits_so_far(delivery, given.key)),
+        headline=protected_headline(
+            verdicts, certificates, bits_so_far(delivery, given.key), is_labelled=is_labelled
+        ),
         date=datetime.now(UTC).date().isoformat(),
         warnings=tuple(doubts),
         verdicts=verdicts,
@@ -134,7 +137,7 @@ def audit_protected(
         version=__version__,
         title=TITLE,
         certificates=certificates,
-        promises=tuple(protection_in_words(delivery.manifest)),
+        promises=tuple(protection_in_words(delivery.manifest, is_labelled=is_labelled)),
         unsaid=tuple(unsaid(delivery, given.key)),
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from mole.attacks.tools.attack import Finding
 from mole.audit.bounded import Bounded
@@ -18,6 +19,10 @@ NOT_WORTH_A_WORD = 0.2  # dB more than the mean image has
 DEVIATIONS = 3.29  # beyond which 1 of 1,000 normal numbers lies
 FEWEST = 8  # of either kind, before they are compared
 PICKED = "Rows whose own image was picked out of so many candidates: the likeliest one."
+BY_LABEL = (
+    "The same by somebody who knows the class of each candidate, and so looks only at those with the row's "
+    "label. By chance, one of these is picked; what the certificate allows is for that many."
+)
 BEFORE = (
     "Of two images and two rows that belong together: how often the right order looks likelier than the "
     "wrong one. Half is chance."
@@ -65,6 +70,23 @@ def _picked(finding: Finding, truth: ProtectedTruth, certificate: Certificate) -
             f"Picked out of {count:,}", share_of(hits, len(places)), chance=1 / count,
             bound=certificate.identification(count), meaning=PICKED, candidates=count,
         )  # fmt: skip
+    for count, places in (finding.picked_by_label or {}).items():
+        left, hits = truth.alike[count], int((places == truth.right[count]).sum())
+        yield Bounded(
+            f"Picked out of {count:,}, labels known", share_of(hits, len(places)),
+            chance=float(np.mean(1 / left)), bound=_bound_of_lists(left, certificate), meaning=BY_LABEL,
+        )  # fmt: skip
+
+
+def _bound_of_lists(left: npt.NDArray[np.intp], certificate: Certificate) -> float:
+    """How often the right ones of lists are picked at most, of lists as long as these.
+
+    Two digits of each length are enough: a shorter list has a higher bound.
+    """
+    step = 10 ** np.maximum(0, np.floor(np.log10(left)) - 1)
+    lengths, counts = np.unique((left // step * step).astype(int), return_counts=True)
+    bounds = [certificate.identification(int(length)) for length in lengths]
+    return float(np.average(bounds, weights=counts))
 
 
 def _which(finding: Finding, truth: ProtectedTruth, apart: Apart) -> Iterator[Bounded]:

@@ -48,6 +48,8 @@ class ProtectedTruth:
 
     Attributes:
         right: by the number of candidates: where in its list the image of each row stands.
+        alike: by the number of candidates: how many of its list have the label of each row; nothing where
+            there are no labels.
         swapped: which pairs of images stand in the other order than their rows.
         members: which of the images that are asked for have a row among those that were left.
         has: by property: which rows have images with it.
@@ -59,6 +61,7 @@ class ProtectedTruth:
     """
 
     right: dict[int, npt.NDArray[np.intp]]
+    alike: dict[int, npt.NDArray[np.intp]]
     swapped: npt.NDArray[np.bool_]
     members: npt.NDArray[np.bool_]
     has: dict[str, npt.NDArray[np.bool_]]
@@ -137,6 +140,8 @@ def protected_subject(
             doubts.append(SAME_IMAGES.format(int(there.sum()), len(there)))
     view = ProtectedView(rows=rows, channel=channel)
     samples = np.asarray(RowNumbers.of(delivery, key, split).samples_of(ids))
+    labels = delivery.labels(split)
+    seen = seen if labels is None else replace(seen, labels=labels[: len(seen.features)])
     view, truth = _posed(view, seen, others, samples, rng)
     truth = replace(
         truth, normalisation=front.front.normalisation, noise=_noise_problem(channel, noise, seen.features),
@@ -190,7 +195,8 @@ def _posed(
     asked = rng.permutation(count)[: 2 * ASKED]
     limits = {} if others is None else {name: np.median(some) for name, some in others.traits.items()}
     view = replace(
-        view, candidates=features, lists=lists, pairs=order, pair_features=features[known],
+        view, candidates=features, lists=lists, row_labels=seen.labels, candidate_labels=seen.labels,
+        pairs=order, pair_features=features[known],
         asked=features[asked], asked_rows=view.rows[stay],
         public=None if others is None else others.images,
         public_features=None if others is None else others.features,
@@ -199,6 +205,9 @@ def _posed(
     )  # fmt: skip
     truth = ProtectedTruth(
         right={size: (some == np.arange(count)[:, None]).argmax(axis=1) for size, some in lists.items()},
+        alike={} if seen.labels is None else {
+            size: (seen.labels[some] == seen.labels[:, None]).sum(axis=1) for size, some in lists.items()
+        },
         swapped=swapped, members=stay[asked],
         has=_above(seen, limits), images=seen.images,
         mean=None if others is None else others.images.mean(axis=0),

@@ -12,7 +12,6 @@ from mole.audit.bounded import Bounded
 from mole.audit.certified import Certified
 from mole.audit.levels import Level, Promise, Status
 from mole.audit.report import AttackReport, Verdict
-from mole.audit.verdicts import PICKED_OUT
 from mole.exchange.protection_words import counted_bits
 from mole.foreign_text import shown
 
@@ -25,6 +24,7 @@ FEWER = "If that is too much, deliver with fewer bits."
 TOO_WEAK = "The certificate allows that: deliver with fewer bits, and treat this delivery like the images."
 NOT_THIS_ONE = "Do not hand this delivery over"
 NO_BETTER = "no better than the mean image"
+SINGLED_OUT = 0.5  # of the rows that have most candidates: their images are not hidden
 
 
 def status_of_figures(figures: Sequence[Bounded], *, is_rebuilt: bool = False) -> Status:
@@ -42,9 +42,9 @@ def status_of_figures(figures: Sequence[Bounded], *, is_rebuilt: bool = False) -
 
 
 def _is_picked_out(figures: Sequence[Bounded]) -> bool:
-    """Whether nearly all images are picked out of the most candidates, which hides none of them."""
+    """Whether most images are picked out of the most candidates, which does not hide them."""
     picked = {one.candidates: one.measured.value for one in figures if one.candidates is not None}
-    return bool(picked) and picked[max(picked)] >= PICKED_OUT
+    return bool(picked) and picked[max(picked)] >= SINGLED_OUT
 
 
 def protected_verdicts(
@@ -90,15 +90,20 @@ def _told(reader: Reader, figures: Sequence[Bounded]) -> str:
         fidelity = figures[0]
         gained = fidelity.measured.value - fidelity.chance
         by = f"{gained:.1f} dB better than the mean image" if fidelity.is_better_than_chance else NO_BETTER
-        return "; ".join([f"what it rebuilds is {by} ({fidelity.value})", *map(str, figures[1:])])
-    if reader == Reader.ASKER:
-        return "; ".join(str(one) for one in figures if one.unit == "area")
+        others = [str(one) for one in figures[1:] if one.is_better_than_chance]
+        return "; ".join([f"what it rebuilds is {by} ({fidelity.value})", *others])
     better = [one for one in figures if one.is_better_than_chance] or list(figures)
+    if reader == Reader.ASKER:
+        return "; ".join(str(one) for one in [one for one in better if one.unit == "area"] or better)
     return str(better[-1] if reader == Reader.FINDER else max(better, key=lambda one: one.measured.value))
 
 
 def protected_headline(
-    verdicts: Sequence[Verdict], certificates: Sequence[Certified], so_far: float | None = None
+    verdicts: Sequence[Verdict],
+    certificates: Sequence[Certified],
+    so_far: float | None = None,
+    *,
+    is_labelled: bool = False,
 ) -> str:
     """All verdicts in a sentence or two, the certificate first unless it does not hold.
 
@@ -106,6 +111,7 @@ def protected_headline(
         verdicts: one for each attacker.
         certificates: of each split.
         so_far: bits that no image has exceeded in all that left under the key, if that was counted.
+        is_labelled: whether labels leave as well.
     """
     promises = {verdict.promise for verdict in verdicts}
     if Promise.EXCEEDED in promises:
@@ -115,7 +121,7 @@ def protected_headline(
             f"{NOT_THIS_ONE}: its rows do not have the noise that its certificate speaks of, "
             f"{IMPLEMENTATION}."
         )
-    told = _bits(certificates, so_far)
+    told = _bits(certificates, so_far, " besides its label" if is_labelled else "")
     if Promise.WEAK in promises:
         return f"{told}, and that is too much to hide images: treat this delivery like them."
     untested = [verdict.attacker.label for verdict in verdicts if verdict.promise == Promise.UNTESTED]
@@ -125,10 +131,10 @@ def protected_headline(
     return f"{told}, and no attack we tried did better than that allows.{left}"
 
 
-def _bits(certificates: Sequence[Certified], so_far: float | None) -> str:
+def _bits(certificates: Sequence[Certified], so_far: float | None, besides: str) -> str:
     """What is told about an image in all of its rows, and in whatever else left under the key."""
     here = max(one.image_bits for one in certificates)
-    told = f"This delivery tells {counted_bits(here)} about each image at most, on average"
+    told = f"This delivery tells {counted_bits(here)} about each image at most{besides}, on average"
     if so_far is not None and so_far > here and counted_bits(so_far) != counted_bits(here):
         told += f", and all that left under its key so far {counted_bits(so_far)}"
     return f"{told}, whoever reads it"

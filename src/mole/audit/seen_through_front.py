@@ -34,11 +34,13 @@ class Seen:
         images: the first of them, as the front takes them, (k, *input_shape).
         features: of all, without noise, (n, d).
         traits: of all, by name: what is asked about them, such as the mean of their pixels.
+        labels: of all, as they left; None where they did not.
     """
 
     images: Array
     features: npt.NDArray[np.float64]
     traits: Mapping[str, npt.NDArray[np.float64]]
+    labels: npt.NDArray[np.int64] | None = None
 
 
 class FrontOfDelivery:

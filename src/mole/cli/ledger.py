@@ -106,9 +106,12 @@ def _spent(
     """The most that any image has given away, where deliveries were protected, and the budget."""
     budget = spending.budget()
     limit = {} if budget is None else {"budget in bits": budget}
-    if all(bits is None for bits in [entry.bits for entry in entries] + [one.bits for one in requests]):
+    begun = spending.deliveries() - {entry.delivery_id for entry in entries}
+    told = {"begun, and not finished": len(begun)} if begun else {}
+    bits = [entry.bits for entry in entries] + [one.bits for one in requests]
+    if not begun and all(one is None for one in bits):
         return limit
-    return {"bits given away": round(max(spending.totals().values(), default=0.0), 6), **limit}
+    return told | {"bits given away": round(max(spending.totals().values(), default=0.0), 6), **limit}
 
 
 def _line(entry: Entry, layer: int, *, is_copy: bool) -> str:

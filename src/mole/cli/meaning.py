@@ -38,11 +38,11 @@ def meaning(made: Delivered) -> Iterator[str]:
 def _protected(made: Delivered) -> Iterator[str]:
     """What the certificate says, and what leaves besides."""
     delivery, manifest = made.delivery, made.delivery.manifest
-    yield from protection_in_words(manifest)
+    yield from protection_in_words(manifest, is_labelled=made.has_labels)
     if made.spent is not None:
         yield (
-            "In all deliveries under this key so far, what counts for any one image of this one comes to "
-            f"{counted_bits(made.spent)} at most."
+            "In all deliveries under this key so far, no image of this one has given away more than "
+            f"{counted_bits(made.spent)}."
         )
     yield "Several images of one person, and several deliveries of one image, add up."
     if made.has_labels:
@@ -51,7 +51,7 @@ def _protected(made: Delivered) -> Iterator[str]:
         yield f"These columns leave unchanged: {joined([shown(one) for one in columns])}."
     yield f"How many images there are leaves, too: {counted(manifest.rows, 'row')}."
     if not delivery.is_sealed:
-        what = "labels" if made.has_labels else "noisy rows"
+        what = "labels and noisy rows" if made.has_labels else "noisy rows"
         yield f"The data files are not sealed: whoever gets them can read the {what}."
 
 

@@ -77,7 +77,7 @@ Check it with `mole verify`, and train on it with `mole.torch.attach` and `mole.
 this folder is called `delivery`:
 
 {_code(manifest)}
-{_safety(manifest)}
+{_safety(manifest, is_labelled=labels is not None)}
 """
 
 
@@ -96,11 +96,11 @@ They are useful only with the augmented layer beside them. Made with Morphed Lea
 from the project's repository: `pip install '.[torch]'` there, or `pip install .` to read data alone."""
 
 
-def _safety(manifest: Manifest) -> str:
+def _safety(manifest: Manifest, *, is_labelled: bool) -> str:
     """What it hides, and what it does not."""
     if manifest.protection is None:
         return OBFUSCATION
-    bounds = "\n".join(f"- {line}" for line in protection_in_words(manifest))
+    bounds = "\n".join(f"- {line}" for line in protection_in_words(manifest, is_labelled=is_labelled))
     return f"{PROTECTED}\n\n{bounds}\n\n{BESIDES}\nThe front has the SHA-256 `{manifest.protection.front}`."
 
 

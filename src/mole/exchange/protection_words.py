@@ -13,13 +13,17 @@ from mole.quantities import at_most
 
 CANDIDATES = 1000
 MOST_TIMES = 1000  # as often, that a guess is right: more of it tells nobody anything
-WHAT = "about its image at most, averaged over images, whoever reads it, with the key or without"
+WHOEVER = "averaged over images, whoever reads it, with the key or without"
 
 
-def protection_in_words(manifest: Manifest) -> Iterator[str]:
+def protection_in_words(manifest: Manifest, *, is_labelled: bool) -> Iterator[str]:
     """What a row tells at most: a sentence for each split, or one where all have the same bound.
 
     Then what all rows of an image tell together, where it has several.
+
+    Args:
+        manifest: the delivery's.
+        is_labelled: whether labels leave as well: whoever knows them knows more than rows tell.
     """
     protection = manifest.protection
     if protection is None:
@@ -27,10 +31,10 @@ def protection_in_words(manifest: Manifest) -> Iterator[str]:
     certificates = protection.certificates
     if len(set(certificates.values())) == 1:
         one = next(iter(certificates.values()))
-        yield f"Each row tells {_told(one)}."
+        yield f"Each row tells {_told(one, is_labelled=is_labelled)}."
     else:
         for split, one in certificates.items():
-            yield f"Each row of {shown(split)} tells {_told(one)}."
+            yield f"Each row of {shown(split)} tells {_told(one, is_labelled=is_labelled)}."
     for split, facts in manifest.splits.items():
         if facts.views > 1:
             bits = counted_bits(facts.views * certificates[split].bits)
@@ -44,7 +48,7 @@ def protection_facts(protection: Protection | None) -> dict[str, Any]:
     certificates = protection.certificates
     return {
         "bits": {split: round(one.bits, 6) for split, one in certificates.items()},
-        "maximal leakage": {
+        "maximal leakage in bits": {
             split: None if one.limit is None else round(one.maximal_leakage, 6)
             for split, one in certificates.items()
         },
@@ -75,25 +79,28 @@ def label_bits(manifest: Manifest) -> str:
     return f"; the label tells {math.log2(len(manifest.classes)):.1f} bits more at most"
 
 
-def _told(one: Certificate) -> str:
+def _told(one: Certificate, *, is_labelled: bool) -> str:
     """How much a row tells on average, how often its image is picked out, and what it does for any guess.
 
-    >>> print(_told(Certificate.for_bits(1.0, features=128)))
-    1 bit about its image at most, averaged over images, whoever reads it, with the key or without: given
-    1,000 candidates, nobody picks the right one more than 1.61 times in 100, and with a row no guess about
-    an image is right more than 16.1 times as often as without
+    >>> print(_told(Certificate.for_bits(1.0, features=128), is_labelled=True))
+    1 bit about its image at most besides its label, averaged over images, whoever reads it, with the key or
+    without: given 1,000 candidates with the same label, nobody picks the right one more than 1.61 times in
+    100, and no guess about an image is right more than 16.1 times as often with its row as with its label
+    alone
     """
-    told = f"{counted_bits(one.bits)} {WHAT}{_picked(one)}"
+    besides = " besides its label" if is_labelled else ""
+    told = f"{counted_bits(one.bits)} about its image at most{besides}, {WHOEVER}"
+    told += _picked(one, " with the same label" if is_labelled else "")
     times = 2**one.maximal_leakage if one.limit is not None else math.inf
     if times > MOST_TIMES:
         return told
     return (
-        f"{told}, and with a row no guess about an image is right more than {at_most(times)} times as "
-        "often as without"
+        f"{told}, and no guess about an image is right more than {at_most(times)} times as often with its "
+        f"row as {'with its label alone' if is_labelled else 'without'}"
     )
 
 
-def _picked(one: Certificate) -> str:
+def _picked(one: Certificate, with_what: str) -> str:
     """How often its image is picked out of many, at most; nothing without the library that it takes."""
     try:
         share = one.identification(CANDIDATES)
@@ -102,6 +109,6 @@ def _picked(one: Certificate) -> str:
     if share >= 1:
         return f" (out of {CANDIDATES:,} candidates the right one might be picked every time)"
     return (
-        f": given {CANDIDATES:,} candidates, nobody picks the right one more than {at_most(100 * share)} "
-        "times in 100"
+        f": given {CANDIDATES:,} candidates{with_what}, nobody picks the right one more than "
+        f"{at_most(100 * share)} times in 100"
     )

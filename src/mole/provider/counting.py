@@ -38,6 +38,7 @@ class Counting:
         out: str | os.PathLike[str] | Store,
     ) -> None:
         self._protect, self._source, self._key = protect, source, key
+        self._budget_before: float | None = None
         self._spending = Spending.beside(Ledger(key.fingerprint, key.path))
         place = absolute(out) if isinstance(out, str | os.PathLike) else out.label
         draft = key.mac("draft", f"{plan.delivery_id} {without_secrets(str(place))}")
@@ -72,15 +73,13 @@ class Counting:
         return self._spending.most_after(self.plan.delivery_id, self._images, self._protect.budget)
 
     def spend(self) -> None:
-        """Count it, once: what is begun counts as done.
+        """Count it, once, and hold later deliveries to its budget: what is begun counts as done.
 
         Raises:
             DeliveryError: if an image would exceed its budget: others may have counted in the meantime.
         """
         self._spending.spend(self.plan.delivery_id, self._images, self._protect.budget)
-
-    def keep_budget(self) -> None:
-        """Hold later deliveries to its budget, too."""
+        self._budget_before = self._spending.budget()
         self._spending.keep_budget(self._protect.budget)
 
     @cached_property
@@ -104,3 +103,5 @@ class Counting:
         with suppress(DeliveryError, OSError):
             if not store.names():
                 self._spending.forget(self.plan.delivery_id)
+                if self._protect.budget is not None:
+                    self._spending.restore_budget(self._budget_before, instead_of=self._protect.budget)

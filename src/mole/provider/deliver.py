@@ -264,8 +264,6 @@ def _made(
                 counting.spend()
             maker = DeliveryMaker(plan, source, key, store, product)
             manifest = Manifest.read(store) if is_finished else maker.make(write_shards, progress)
-            if counting is not None:
-                counting.keep_budget()
             skipped = _skipped(Delivery(store, manifest), plan, source, key)
             if signing is not None:
                 sign_delivery(store, signing)

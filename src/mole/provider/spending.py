@@ -120,6 +120,16 @@ class Spending:
             if bits is not None and (kept is None or bits < kept):
                 self._keep(files, bits)
 
+    def restore_budget(self, bits: float | None, *, instead_of: float) -> None:
+        """Take back a budget that was kept, unless somebody has set another one since."""
+        with self._files(alone=True) as files:
+            if self._kept(files) != instead_of:
+                return
+            for found in files:
+                found.execute("DELETE FROM budget WHERE key = ?", (self.key,))
+            if bits is not None:
+                self._keep(files, bits)
+
     def most_after(self, delivery: str, images: Mapping[str, float], budget: float | None = None) -> float:
         """The most that any image of a delivery will have given away with it, counted once.
 
@@ -132,7 +142,7 @@ class Spending:
             DeliveryError: if some would, or if the budget is above the one that is kept.
         """
         with self._files() as files:
-            return _most_after(files, delivery, images, self._limit(files, budget))
+            return _most_after(files, delivery, images, self._limit(files, budget), budget)
 
     def spend(self, delivery: str, images: Mapping[str, float], budget: float | None = None) -> float:
         """Count a delivery, once; the most that any of its images has given away with it.
@@ -144,7 +154,7 @@ class Spending:
             DeliveryError: as `most_after`; nothing is counted then.
         """
         with self._files(alone=True) as files:
-            most = _most_after(files, delivery, images, self._limit(files, budget))
+            most = _most_after(files, delivery, images, self._limit(files, budget), budget)
             rows = [(delivery, image, bits) for image, bits in images.items()]
             for found in files:
                 found.executemany(COUNT, rows)
@@ -156,11 +166,14 @@ class Spending:
             images = _bits_of(files, delivery)
             if not images:
                 return None
-            totals = _totals(files, images)
-            asked = "SELECT DISTINCT delivery FROM spent"
-            names = {name for found in files for (name,) in found.execute(asked)}
+            totals, names = _totals(files, images), _names(files)
         requests = sum(name.startswith(REQUEST) for name in names)
         return GivenAway(max(totals.values()), len(names) - requests, requests)
+
+    def deliveries(self) -> set[str]:
+        """The ids of all deliveries that were counted, finished or not."""
+        with self._files() as files:
+            return {name for name in _names(files) if not name.startswith(REQUEST)}
 
     def has(self, delivery: str) -> bool:
         """Whether a delivery was counted."""
@@ -201,6 +214,11 @@ class Spending:
             for found in files if alone else ():
                 found.execute("BEGIN IMMEDIATE")
             yield files
+
+
+def _names(files: Iterable[sqlite3.Connection]) -> set[str]:
+    """Of everything that was counted: deliveries and requests."""
+    return {name for found in files for (name,) in found.execute("SELECT DISTINCT delivery FROM spent")}
 
 
 def _name_of(files: Iterable[sqlite3.Connection], draft: str) -> str | None:
@@ -245,8 +263,13 @@ def _bits_of(files: Iterable[sqlite3.Connection], delivery: str) -> dict[str, fl
 
 
 def _most_after(
-    files: Sequence[sqlite3.Connection], delivery: str, images: Mapping[str, float], limit: float | None
+    files: Sequence[sqlite3.Connection],
+    delivery: str,
+    images: Mapping[str, float],
+    limit: float | None,
+    given: float | None,
 ) -> float:
+    """What `Spending.most_after` returns, with the limit that holds and the budget that was given."""
     before, counted_for_it = _totals(files, images), _bits_of(files, delivery)
     after = [
         before.get(image, 0.0) + max(0.0, bits - counted_for_it.get(image, 0.0))
@@ -258,6 +281,6 @@ def _most_after(
         raise DeliveryError(
             f"{counted(over, 'image')} would have given away up to {most:.4g} bits in all deliveries "
             f"under this key, and the budget is {limit:.4g}: deliver with fewer bits, leave them out, "
-            "or set a higher budget with 'mole ledger'"
+            + ("or set a higher budget with 'mole ledger'" if given is None else "or give a higher budget")
         )
     return most

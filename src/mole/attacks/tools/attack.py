@@ -110,6 +110,7 @@ class Finding:
         links_to: ... and what they are: 'public' images, or rows 'elsewhere'.
         membership: for each candidate how likely it is among the delivered images; only the order counts.
         picked: of protected rows, by the number of candidates: which of its list is picked for each row.
+        picked_by_label: the same by somebody who also knows the labels of rows and candidates.
         which: for pairs of protected rows how much more likely the first image of the pair is behind the
             first row than the second, and likewise behind the second row, (how many, 2).
         has: by property: for each protected row how likely its image has it; only the order counts.
@@ -129,6 +130,7 @@ class Finding:
     links_to: Literal["public", "elsewhere"] = "public"
     membership: Array | None = None
     picked: Mapping[int, npt.NDArray[np.intp]] | None = None
+    picked_by_label: Mapping[int, npt.NDArray[np.intp]] | None = None
     which: Array | None = None
     has: Mapping[str, Array] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)

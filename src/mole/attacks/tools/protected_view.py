@@ -67,6 +67,8 @@ class ProtectedView:
         channel: what became of features before they left.
         candidates: features without noise of images that the attacker has, (m, d), or None.
         lists: for the first rows, lists of candidates of which one is behind the row.
+        row_labels: the labels that left with these rows, or None ...
+        candidate_labels: ... and those of the candidates, (m,).
         pairs: for pairs of rows, by their numbers, (how many, 2): the two images behind them are known ...
         pair_features: ... with their features, (how many, 2, d), and not which is which.
         asked: features of images of which it is asked whether they are among ...
@@ -81,6 +83,8 @@ class ProtectedView:
     channel: Channel
     candidates: Array | None = None
     lists: Lists = field(default_factory=dict)
+    row_labels: npt.NDArray[np.int64] | None = None
+    candidate_labels: npt.NDArray[np.int64] | None = None
     pairs: npt.NDArray[np.intp] | None = None
     pair_features: Array | None = None
     asked: Array | None = None
@@ -106,6 +110,13 @@ class ProtectedView:
     def features(self) -> int:
         """How many numbers a row has: d."""
         return int(self.rows.shape[1])
+
+    def fitting(self, choices: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_] | None:
+        """Which candidates of lists, (n, how many), have their row's label; None where none are known."""
+        if self.row_labels is None or self.candidate_labels is None:
+            return None
+        fits = self.candidate_labels[choices] == self.row_labels[: len(choices), np.newaxis]
+        return np.asarray(fits, np.bool_)
 
     def similar(self, fewest: int) -> tuple[Array, Array]:
         """Similar images and their features.
