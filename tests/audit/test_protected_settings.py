@@ -8,7 +8,7 @@ import pytest
 
 import mole
 from clothes import FEATURES, attacked, figures, made
-from fronts import feature_key, write_front
+from fronts import feature_key, feature_layer, write_front
 from mole.audit import protected_run
 from mole.audit.levels import Level, Status
 from mole.audit.page import render
@@ -63,6 +63,11 @@ def test_a_source_that_is_not_its_own_is_found_out(clothes, protected, tmp_path)
         found = attacked(clothes, protected, truth=tmp_path / "given.npz")
     assert {verdict.level for verdict in found.verdicts} == {Level.UNKNOWN}
     assert "Attacks were run" not in render(found)
+
+
+def test_another_first_layer_is_refused(protected):
+    with pytest.raises(DeliveryError, match=r"was made for first layer .* give the layer that it was made"):
+        audit(protected, layer=feature_layer(FEATURES, seed=1))
 
 
 def test_too_few_rows_to_tell_are_told_of(clothes, tmp_path):

@@ -63,6 +63,7 @@ def test_the_last_lines_say_what_it_means(place):
     )
     assert "no image of this one has given away more than 1 bit." in told
     assert "get your images back" not in told
+    assert "too much to hide images" not in told
     assert "noise" in right("verify", "one", cwd=place)
     card = (place / "one" / "README.md").read_text()
     assert "# Protected data" in card
@@ -118,6 +119,7 @@ def test_requests_count_too(place):
     requests = ("morph", *DELIVER[1:], "--front", "front.onnx", "--bits", "8")
     told = right(*requests, "--out", "requests", cwd=place, said=True)
     assert "Each row tells 8 bits about its image at most" in told
+    assert "too much to hide images: most of them can be picked out." in told
     assert "whoever gets them can read the noisy rows." in told
     assert "no image of this one has given away more than 9 bits." in told
     assert not (place / "requests" / "augmented-layer.safetensors").exists()
@@ -129,7 +131,7 @@ def test_requests_count_too(place):
 def test_images_do_not_come_back(place):
     right(*DELIVER, "--front", "front.onnx", "--bits", "1", "--out", "one", cwd=place)
     back = ("recover", "one", "--key", "provider.key", "--identity", "me", "--out", "back.npz")
-    assert "it is protected, and holds noisy features of them" in wrong(*back, cwd=place)
+    assert "it is protected, and holds features of them with noise" in wrong(*back, cwd=place)
     assert not (place / "back.npz").exists()
 
 
@@ -139,9 +141,10 @@ def test_images_do_not_come_back(place):
         (["--bits", "16"], "add --front, or leave it out; the bits of DICOM pixels are --depth"),
         (["--budget", "4"], "--budget is for protected deliveries: add --front"),
         (["--front", "front.onnx"], "--front needs one of --bits, --sigma and --epsilon"),
-        (["--front", "front.onnx", "--bits", "1", "--sigma", "1"], "--front needs one of"),
+        (["--front", "front.onnx", "--bits", "1", "--sigma", "1"], "--bits and --sigma say the same"),
         (["--front", "front.onnx", "--bits", "much"], "'much' is not an amount: write --bits 1"),
-        (["--front", "front.onnx", "--bits", "-1"], "a positive number of bits at most"),
+        (["--front", "front.onnx", "--bits", "-1"], "bits are a positive number, not -1"),
+        (["--front", "front.onnx", "--bits", "1e9"], "1e+09 bits of a row would leave no noise"),
         (
             ["--front", "front.onnx", "--bits", "train=1,train=8"],
             "'train=1,train=8' has two amounts for split 'train': leave out one of them",

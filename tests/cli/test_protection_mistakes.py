@@ -40,7 +40,7 @@ MISTAKES = {
         IMAGE: [([*MAKE, "--public", "photos", "--dim", 1], "photos/cat/2.png cannot be used")],
         NAN: [([*MAKE, "--public", "nan.npz", "--dim", 2], "pixels have a NaN")],
         SHAPE: [
-            ([*MAKE, "--public", "large.npz", "--dim", 2], "it is 3x9x9 and the layer takes 3x8x8"),
+            ([*MAKE, "--public", "large.npz", "--dim", 2], "it is 3x9x9 and the front takes 3x8x8"),
             ([*MAKE, *DATA, "--mean", "0.5,0.5", "--std", "0.5"], "mean has 2 values"),
         ],
         REST: [

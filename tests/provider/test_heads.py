@@ -137,6 +137,19 @@ def test_a_head_that_asks_for_what_cannot_be_is_refused(place, tmp_path, wrong, 
         AtHome.open(place / "front.onnx", tmp_path / "head.onnx")
 
 
+def test_images_that_are_taken_in_another_way_are_told_of(place, tmp_path):
+    write_head(
+        tmp_path / "head.onnx", replace(read_head(place / "head.onnx"), resize="stretch", mode="RGB")
+    )
+    with pytest.warns(MoleWarning, match="head.onnx learned from images with resize 'stretch', and these"):
+        other = AtHome.open(place / "front.onnx", tmp_path / "head.onnx", resize="crop", mode="RGB")
+    assert other.preparation.resize == "crop"
+    same = AtHome.open(
+        place / "front.onnx", tmp_path / "head.onnx", resize="stretch"
+    )  # a warning is an error
+    assert (same.preparation.resize, same.preparation.mode) == ("stretch", "RGB")
+
+
 def changed(place, tmp_path, change):
     """The developer's file with something in it changed, and its checksum right."""
     tensors, metadata = load_checked(place / "head.safetensors")

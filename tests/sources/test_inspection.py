@@ -207,7 +207,7 @@ def test_where_no_image_fits_leaving_them_out_is_no_advice(tmp_path):
     looked = inspect(open_source(tmp_path, labels=False), Preparation((32,), None))
     for skip_bad in (False, True):
         with pytest.raises(
-            SourceError, match=r"not one of 3 samples can be used.*or the front that makes"
+            SourceError, match=r"not one of 3 samples can be used.*or deliver features"
         ) as told:
             looked.refuse(skip_bad=skip_bad)
         assert not told.value.advice

@@ -5,7 +5,7 @@ only fall short of the certificate; where it does not, something is broken, and 
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,7 +18,7 @@ from mole._version import __version__
 from mole.attacks import PROTECTED_ATTACKS
 from mole.attacks.tools.attack import Attack, Finding
 from mole.audit.certified import Certified, bits_so_far, certified, labelled_splits, unsaid
-from mole.audit.from_delivery import DAMAGED, OTHER_LAYER, check_key
+from mole.audit.from_delivery import DAMAGED, check_key
 from mole.audit.levels import Status
 from mole.audit.pictures import can_be_shown, picture
 from mole.audit.protected_scoring import figures_of, score_of
@@ -29,7 +29,7 @@ from mole.audit.scoring import Truth
 from mole.audit.seen_through_front import FrontOfDelivery, front_of
 from mole.audit.trying import try_all
 from mole.audit.verdicts import status_of
-from mole.errors import MoleWarning, ParameterError
+from mole.errors import DeliveryError, MoleWarning, ParameterError
 from mole.exchange.delivery import Delivery
 from mole.exchange.protection_words import protection_in_words
 from mole.exchange.shards import SCALES
@@ -88,11 +88,13 @@ def audit_protected(
     """Attack a protected delivery, or without its front say what its certificate says.
 
     Raises:
-        DeliveryError: if the key is another delivery's.
+        DeliveryError: if the key, or the layer, is another delivery's.
         FileError: if the front is another delivery's.
     """
     check_key(delivery, given.key)
-    doubts = [*doubts, *_doubts(delivery, given)]
+    _check_layer(delivery, given.layer)
+    damaged = delivery.damaged([*delivery.shard_names(), SCALES])
+    doubts = [*doubts, *map(DAMAGED.format, damaged)]
     front = None if given.front is None else front_of(delivery.manifest, Path(given.front))
     certificates = certified(delivery)
     rng, found = np.random.default_rng([seed, len(PROTECTED_ATTACKS)]), given.missing
@@ -153,12 +155,14 @@ def _measured(certified: Certified, subject: ProtectedSubject, split: str) -> Ce
     return replace(certified, noise=words) if certified.is_noisy else certified
 
 
-def _doubts(delivery: Delivery, given: Given) -> Iterator[str]:
-    manifest = delivery.manifest
-    yield from map(DAMAGED.format, delivery.damaged([*delivery.shard_names(), SCALES]))
-    if given.layer is not None and given.layer.fingerprint != manifest.layer_fingerprint:
-        told = OTHER_LAYER.partition(", so attacks")[0]
-        yield f"{told.format(given.layer.fingerprint, shown(manifest.layer_fingerprint))}."
+def _check_layer(delivery: Delivery, layer: FirstLayer | None) -> None:
+    """Refuse a first layer that the delivery was not made for."""
+    ours = delivery.manifest.layer_fingerprint
+    if layer is not None and layer.fingerprint != ours:
+        raise DeliveryError(
+            f"{delivery.label} was made for first layer {shown(ours)}, and the one given is "
+            f"{layer.fingerprint}: give the layer that it was made for"
+        )
 
 
 def refuse_other(other: object) -> None:

@@ -54,7 +54,7 @@ class FrontOfDelivery:
     def __init__(self, front: Front, manifest: Manifest, most: float) -> None:
         self.front, self._most = front, most
         self.preparation = Preparation(
-            front.input_shape, front.normalisation, manifest.mode, manifest.resize
+            front.input_shape, front.normalisation, manifest.mode, manifest.resize, "front"
         )
         self._run = FrontRunner(front)
 

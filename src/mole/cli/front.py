@@ -101,7 +101,7 @@ def front(
     normalisation = parse_normalisation(mean, std, shape[0])
     check_output(out, force=force)
     check_input(weights)
-    preparation = Preparation(shape, normalisation, mode, resize)
+    preparation = Preparation(shape, normalisation, mode, resize, "front")
     samples = PublicImages(
         preparation, open_source(public, labels=None if by_class else False), images, skip_bad=skip_bad
     )

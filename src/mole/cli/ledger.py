@@ -56,6 +56,8 @@ def ledger(
     layers = list(dict.fromkeys(entry.layer_fingerprint for entry in entries))
     if replaced := found.replaced_key():
         warn(f"the ledger beside {key} saw another key last, with the fingerprint {replaced}", quiet=quiet)
+    if found.key_path is None and not any(path.exists() for path in found.paths()):
+        warn(f"there is no ledger of {key} on this machine: is the fingerprint right?", quiet=quiet)
     facts: dict[str, Any] = {
         "key fingerprint": found.fingerprint,
         "deliveries": len(deliveries),

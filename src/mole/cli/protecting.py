@@ -7,6 +7,7 @@ import typer
 
 from mole.cli.wrong_calls import CallError
 from mole.provider.protect import Amount, Protect
+from mole.quantities import joined
 
 FrontOption = Annotated[
     Path | None,
@@ -61,7 +62,9 @@ def protection_asked_for(
             more = "; the bits of DICOM pixels are --depth" if name == "--bits" else ""
             raise CallError(f"{name} is for protected deliveries: add --front, or leave it out{more}")
         return None
-    if len(given) != 1:
+    if len(given) > 1:
+        raise CallError(f"{joined(given)} say the same thing in different ways: give one of them")
+    if not given:
         raise CallError(
             "--front needs one of --bits, --sigma and --epsilon: give the bits, such as --bits 1"
         )

@@ -150,7 +150,7 @@ class Manifest:
             fields = parse_json(text)
             form, version = fields.value("format"), fields.value("version")
         except FormatError:
-            raise DeliveryError(f"{name} is damaged: get the delivery again") from None
+            raise DeliveryError(f"{name} is damaged: get the delivery again, or make it anew") from None
         if form != FORMAT:
             raise DeliveryError(f"{name} does not belong to a delivery")
         if version not in VERSIONS:
@@ -162,7 +162,9 @@ class Manifest:
         checksum = _CHECKSUM.search(text)
         blanked = text.replace(checksum[1], BLANK.encode(), 1) if checksum else b""
         if checksum is None or hashlib.sha256(blanked).hexdigest().encode() != checksum[1]:
-            raise DeliveryError(f"{name} is damaged: its checksum does not match: get the delivery again")
+            raise DeliveryError(
+                f"{name} is damaged: its checksum does not match: get the delivery again, or make it anew"
+            )
         try:
             return cls._parse(fields)
         except (FormatError, MoleError) as error:

@@ -1,7 +1,8 @@
 """A certificate in words, for the provider's terminal and the delivery's card."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from mole.errors import MissingExtraError
@@ -12,6 +13,8 @@ from mole.protection.terms import Protection
 from mole.quantities import at_most
 
 CANDIDATES = 1000
+SINGLED_OUT = 0.5  # of rows, so many candidates given
+MUCH = "That may be too much to hide images: most of them can be picked out. Treat this delivery like them."
 MOST_TIMES = 1000  # as often, that a guess is right: more of it tells nobody anything
 WHOEVER = "averaged over images, whoever reads it, with the key or without"
 
@@ -35,6 +38,8 @@ def protection_in_words(manifest: Manifest, *, is_labelled: bool) -> Iterator[st
     else:
         for split, one in certificates.items():
             yield f"Each row of {shown(split)} tells {_told(one, is_labelled=is_labelled)}."
+    if _is_much(certificates.values()):
+        yield MUCH
     for split, facts in manifest.splits.items():
         if facts.views > 1:
             bits = counted_bits(facts.views * certificates[split].bits)
@@ -47,7 +52,7 @@ def protection_facts(protection: Protection | None) -> dict[str, Any]:
         return {}
     certificates = protection.certificates
     return {
-        "bits": {split: round(one.bits, 6) for split, one in certificates.items()},
+        "bits": {split: float(f"{one.bits:.6g}") for split, one in certificates.items()},
         "maximal leakage in bits": {
             split: None if one.limit is None else round(one.maximal_leakage, 6)
             for split, one in certificates.items()
@@ -77,6 +82,13 @@ def label_bits(manifest: Manifest) -> str:
     if not manifest.classes or len(manifest.classes) < 2:
         return ""
     return f"; the label tells {math.log2(len(manifest.classes)):.1f} bits more at most"
+
+
+def _is_much(certificates: Iterable[Certificate]) -> bool:
+    """Whether any of them lets most images be picked out."""
+    with suppress(MissingExtraError):
+        return any(one.identification(CANDIDATES) > SINGLED_OUT for one in certificates)
+    return False
 
 
 def _told(one: Certificate, *, is_labelled: bool) -> str:

@@ -80,6 +80,9 @@ class AtHome:
     ) -> "AtHome":
         """Read both files.
 
+        Warns:
+            MoleWarning: if images are to be taken in another way than in the delivery.
+
         Raises:
             FileError: if one of them cannot be used, or they do not belong together.
         """
@@ -92,8 +95,15 @@ class AtHome:
         for what, asked, known in (("mode", home.mode, MODES), ("resize", home.resize, RESIZES)):
             if asked is not None and asked not in known:  # it was the developer's word
                 raise FileError(f"{head} wants {what} '{shown(asked)}', which is unknown: ask for it again")
+            if asked is not None and (given := {"mode": mode, "resize": resize}[what]) not in (None, asked):
+                warnings.warn(
+                    f"{head} learned from images with {what} '{shown(asked)}', and these are taken with "
+                    f"'{given}': its answers may be wrong",
+                    MoleWarning,
+                    stacklevel=2,
+                )
         preparation = Preparation(
-            opened.input_shape, opened.normalisation, mode or home.mode, resize or home.resize
+            opened.input_shape, opened.normalisation, mode or home.mode, resize or home.resize, "front"
         )
         return cls(opened, home, preparation, skip_bad)
 

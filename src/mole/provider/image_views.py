@@ -58,7 +58,12 @@ def with_views(
         return preparation
     kinds = drawn_views(key, f"{delivery_id}/{split}/{samples}", samples=samples, views=views)
     return ViewedPreparation(
-        preparation.input_shape, preparation.normalisation, preparation.mode, preparation.resize, kinds
+        preparation.input_shape,
+        preparation.normalisation,
+        preparation.mode,
+        preparation.resize,
+        preparation.taker,
+        kinds,
     )
 
 

@@ -227,7 +227,7 @@ def prepared(
 ) -> Preparation:
     """How samples become what the front takes, if there is one, or the first layer."""
     if front is not None:
-        return Preparation(front.input_shape, front.normalisation, mode, resize)
+        return Preparation(front.input_shape, front.normalisation, mode, resize, "front")
     return Preparation.for_layer(layer, mode=mode, resize=resize)
 
 

@@ -66,7 +66,7 @@ class Protect:
         if engine != "local":
             raise ParameterError("a protected delivery is made on this machine", advice={"engine": "local"})
         front = read_front(Path(self.front))
-        _check_fit(front, layer)
+        _check_fit(front, layer, self.front)
         return front
 
     def terms(self, front: Front, splits: Iterable[str]) -> Protection:
@@ -107,7 +107,7 @@ def check_core(key: MorphKey) -> None:
         )
 
 
-def _check_fit(front: Front, layer: FirstLayer) -> None:
+def _check_fit(front: Front, layer: FirstLayer, path: str | PathLike[str]) -> None:
     """Refuse a first layer that does not take what the front gives.
 
     Raises:
@@ -115,9 +115,8 @@ def _check_fit(front: Front, layer: FirstLayer) -> None:
     """
     if front.features != layer.input_shape:
         raise ParameterError(
-            f"the front gives {shape_text(front.features)} features and the first layer takes "
-            f"{shape_text(layer.input_shape)}: ask the developer for the first layer of a network on "
-            "features"
+            f"{path} gives {shape_text(front.features)} features and the first layer takes "
+            f"{shape_text(layer.input_shape)}: give the front and the first layer that belong together"
         )
     if layer.normalisation is not None:
         raise ParameterError(

@@ -59,8 +59,8 @@ def recover(
     opened = opened_for(delivery, key, identity)
     if opened.manifest.protection is not None:
         raise DeliveryError(
-            f"{opened.label} cannot be turned back into images: it is protected, and holds noisy features "
-            "of them, from which nobody can make the images, with the key or without"
+            f"{opened.label} cannot be turned back into images: it is protected, and holds features of "
+            "them with noise that was never stored, which no key takes away"
         )
     arrays: Arrays = {}
     done, total = 0, sum(facts.rows // facts.views for facts in opened.manifest.splits.values())

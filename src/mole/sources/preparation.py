@@ -5,7 +5,7 @@ change it. What was done is recorded, so that the developer can do the same to i
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -46,12 +46,14 @@ class Preparation:
         mode: 'L' or 'RGB' to convert colours; None to leave them.
         resize: 'stretch' to the layer's size, 'crop' to fill it and cut off the rest; None to leave it.
             Both are plain text here because that is how a manifest records them; other text is refused.
+        taker: what takes plain data, for messages: the first layer, or a front.
     """
 
     input_shape: Shape
     normalisation: Normalisation | None = None
     mode: str | None = None
     resize: str | None = None
+    taker: Literal["layer", "front"] = field(default="layer", compare=False)
 
     takes_samples: ClassVar[bool] = True  # by their own numbers; views of samples have others
 
@@ -63,8 +65,8 @@ class Preparation:
             raise ParameterError(f"resizing '{self.resize}' is unknown: use {' or '.join(RESIZES)}")
         if (self.mode or self.resize) and len(self.input_shape) != 3:
             raise ParameterError(
-                f"the layer takes {shape_text(self.input_shape)}, which is not an image: "
-                "leave out mode and resize"
+                f"the {self.taker} takes {shape_text(self.input_shape)}, which is not an image: "
+                "leave out mode and resize" + ("" if len(self.input_shape) > 1 else ", or give a front")
             )
 
     @classmethod
@@ -243,11 +245,11 @@ class Preparation:
     def _misfit(self, shape: Shape, dtype: np.dtype[Any], *, is_image: bool) -> ShapeError:
         """What is wrong with a shape, and which parameters would help."""
         got, wanted = (shape_text(sides) for sides in (shape, self.input_shape))
-        wrong = f"it is {got} and the layer takes {wanted}"
+        wrong = f"it is {got} and the {self.taker} takes {wanted}"
         if not is_image or len(self.input_shape) != len(shape):
             is_of_features = is_image and len(self.input_shape) == 1
             fix = "give data of that shape" + (
-                ", or the front that makes features" if is_of_features else ""
+                ", or deliver features of these images, with a front" if is_of_features else ""
             )
             return ShapeError(f"{wrong}: {fix}")
         if not _is_convertible(shape, dtype):
