@@ -49,7 +49,7 @@ def last_rows(images: Row) -> dict[float | None, Row]:
 
 def bounds() -> str:
     """What a number of bits promises."""
-    guesses = "a guess is right so many times as often"
+    guesses = "a guess becomes likelier to be right, by a factor of"
     rows = [
         ["bits", "noise, sigma", guesses, "epsilon", "picked out of 10", "out of 1,000", "out of a million"]
     ]
@@ -143,7 +143,7 @@ def nearest_means() -> str:
     return (
         f"{markdown(rows)}\n\nCIFAR-10 loses {lost:.1f} points at 1 bit, and its nearest class mean "
         f"{by_noise:.1f}: the rest is what a better head makes of clean features, and could not be "
-        "learned from rows so noisy. A front whose classes lie further apart would lose less."
+        "learned from such noisy rows. A front whose classes lie further apart would lose less."
     )
 
 

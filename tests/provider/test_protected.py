@@ -197,7 +197,7 @@ def test_images_do_not_come_back(made):
 @pytest.mark.parametrize(
     ("does_not_go", "words"),
     [
-        ((make_layer(), feature_key()), "the front gives 12 features and the first layer takes 3x8x8"),
+        ((make_layer(), feature_key()), "gives 12 features and the first layer takes 3x8x8"),
         (
             (feature_layer(), feature_key(core="gaussian")),
             "needs a key with an orthogonal core, and this one's is gaussian",

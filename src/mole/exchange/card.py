@@ -43,8 +43,8 @@ OBFUSCATION = """\
 This is obfuscation, not encryption: whoever holds the augmented layer can get the images back. Treat these
 files as you would treat the images."""
 PROTECTED = """\
-These rows are features of images, cut to a fixed length, with fresh noise that was never stored. What
-they tell is bounded, for everybody and for ever:"""
+These rows are features of images, scaled down to a fixed length at most, with fresh noise that was never
+stored. What they tell is bounded, for everybody and for ever:"""
 BESIDES = """\
 Bits are an average over images. Labels, further columns and the number of rows leave besides. Several
 rows of one image, or of one person, add up."""
@@ -73,8 +73,8 @@ def dataset_card(
 |---|---|
 {rows}
 {views}{names}
-Check it with `mole verify`, and train on it with `mole.torch.attach` and `mole.torch.MorphedDataset`. Where
-this folder is called `delivery`:
+Check it with `mole verify`, and {_training(manifest)}. Where
+this folder is called `delivery` (if it is sealed, give `identity="developer.txt"` to the first two calls):
 
 {_code(manifest)}
 {_safety(manifest, is_labelled=labels is not None)}
@@ -102,6 +102,16 @@ def _safety(manifest: Manifest, *, is_labelled: bool) -> str:
         return OBFUSCATION
     bounds = "\n".join(f"- {line}" for line in protection_in_words(manifest, is_labelled=is_labelled))
     return f"{PROTECTED}\n\n{bounds}\n\n{BESIDES}\nThe front has the SHA-256 `{manifest.protection.front}`."
+
+
+def _training(manifest: Manifest) -> str:
+    """What a developer learns from it with."""
+    if manifest.protection is None:
+        return "train on it with `mole.torch.attach` and `mole.torch.MorphedDataset`"
+    return (
+        "fit a head to it with `mole train`, which knows about the noise. Its owner\n"
+        "makes the head fit for clean images with `mole export-head`"
+    )
 
 
 def _views(split: str, facts: SplitFacts) -> str:
