@@ -49,7 +49,7 @@ def last_rows(images: Row) -> dict[float | None, Row]:
 
 def bounds() -> str:
     """What a number of bits promises."""
-    guesses = "a guess becomes likelier to be right, by a factor of"
+    guesses = "factor by which a guess gets likelier to be right"
     rows = [
         ["bits", "noise, sigma", guesses, "epsilon", "picked out of 10", "out of 1,000", "out of a million"]
     ]

@@ -113,7 +113,7 @@ def test_what_it_does_not_say_is_said(clothes, tmp_path, monkeypatch):
     for words in (
         "Bits are an average over images", "Labels leave besides, in train", "Several images of one person",
         "equally likely beforehand", "400 rows",
-        "in 2 deliveries under this key so far, no image of this one has given away more than 2 bits",
+        "in 2 deliveries under this key so far, no image in this delivery has given away more than 2 bits",
     ):  # fmt: skip
         assert words in told
     monkeypatch.setenv("MOLE_STATE", str(tmp_path / "elsewhere"))

@@ -61,7 +61,7 @@ def test_the_last_lines_say_what_it_means(place):
     assert re.search(
         r"no guess .* is right more than 1[678](\.\d)? times as often with its row as with its", told
     )
-    assert "no image of this one has given away more than 1 bit." in told
+    assert "no image in this delivery has given away more than 1 bit." in told
     assert "get your images back" not in told
     assert "too much to hide images" not in told
     assert "noise" in right("verify", "one", cwd=place)
@@ -97,6 +97,8 @@ def test_the_budget_is_kept(place):
     assert wrong(*one, "4", "--budget", "2", "--out", "two", cwd=place).endswith(
         "or give a higher budget\n"
     )
+    refusal = wrong(*one, "4", "--budget", "4", "--out", "two", cwd=place)
+    assert "or set a higher budget with 'mole ledger'" in refusal
     refusal = wrong(*one, "4", "--budget", "100", "--out", "two", cwd=place)
     assert "this key has a budget of 4 bits for each image, and 100 were asked for" in refusal
     assert len(refusal.splitlines()) == 1
@@ -111,7 +113,12 @@ def test_the_ledger_shows_what_was_begun(place):
     Spending.beside(found).spend("an interrupted delivery", {"image": 3.0})
     lines = right("ledger", "provider.key", "--identity", "me", "--json", cwd=place)
     told = json.loads(lines)
-    assert (told["deliveries"], told["begun, and not finished"], told["bits given away"]) == (0, 1, 3.0)
+    assert (told["deliveries"], told["unfinished deliveries"], told["bits given away"]) == (0, 1, 3.0)
+
+
+def test_a_fingerprint_that_no_ledger_knows_is_told_of(place):
+    told = right("ledger", 32 * "f", cwd=place, said=True)
+    assert f"there is no ledger of {32 * 'f'} on this machine: is the fingerprint right?" in told
 
 
 def test_requests_count_too(place):
@@ -119,9 +126,9 @@ def test_requests_count_too(place):
     requests = ("morph", *DELIVER[1:], "--front", "front.onnx", "--bits", "8")
     told = right(*requests, "--out", "requests", cwd=place, said=True)
     assert "Each row tells 8 bits about its image at most" in told
-    assert "too much to hide images: most of them can be picked out." in told
+    assert "too much to hide images: most of them might be picked out." in told
     assert "whoever gets them can read the noisy rows." in told
-    assert "no image of this one has given away more than 9 bits." in told
+    assert "no image in this delivery has given away more than 9 bits." in told
     assert not (place / "requests" / "augmented-layer.safetensors").exists()
     assert "would have given away up to 17 bits" in wrong(
         *requests, "--budget", "10", "--out", "more", cwd=place
@@ -143,8 +150,8 @@ def test_images_do_not_come_back(place):
         (["--front", "front.onnx"], "--front needs one of --bits, --sigma and --epsilon"),
         (["--front", "front.onnx", "--bits", "1", "--sigma", "1"], "--bits and --sigma say the same"),
         (["--front", "front.onnx", "--bits", "much"], "'much' is not an amount: write --bits 1"),
-        (["--front", "front.onnx", "--bits", "-1"], "bits are a positive number, not -1"),
-        (["--front", "front.onnx", "--bits", "1e9"], "1e+09 bits of a row would leave no noise"),
+        (["--front", "front.onnx", "--bits", "-1"], "bits must be a positive number, not -1"),
+        (["--front", "front.onnx", "--bits", "1e9"], "1e+09 bits a row leave no noise"),
         (
             ["--front", "front.onnx", "--bits", "train=1,train=8"],
             "'train=1,train=8' has two amounts for split 'train': leave out one of them",

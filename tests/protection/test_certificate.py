@@ -128,7 +128,7 @@ def test_few_features_are_hardly_picked_out_more_often_than_with_gaussian_noise(
 def test_what_makes_no_sense_is_refused(wrong):
     with pytest.raises(ParameterError):
         Certificate(**{"features": 8, "clip": 1.0, "sigma": 1.0, **wrong})
-    with pytest.raises(ParameterError, match="bits are a positive number"):
+    with pytest.raises(ParameterError, match="bits must be a positive number"):
         Certificate.for_bits(0, features=8)
 
 

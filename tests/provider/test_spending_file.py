@@ -15,30 +15,22 @@ from mole.provider.spending import REQUEST, Spending
 def test_a_budget_holds_for_later_deliveries(tmp_path):
     spending = Spending((tmp_path / "a.spent", tmp_path / "b.spent"), "one key")
     assert spending.budget() is None
+    spending.spend("asked", {"other": 0.5}, 5.0, keep=False)
+    assert spending.budget() is None
     spending.spend("first", {"image": 1.0}, 4.0)
-    assert spending.budget() is None  # nothing was made yet
-    spending.keep_budget(4.0)
-    spending.keep_budget(None)
-    spending.keep_budget(9.0)  # not raised in passing
+    spending.spend("first", {"image": 1.0})
     assert spending.budget() == 4.0
+    with pytest.raises(DeliveryError, match="budget of 4 bits"):  # not raised in passing
+        spending.spend("first", {"image": 1.0}, 9.0)
+    with pytest.raises(DeliveryError, match=r"the budget is 1: .* or give a higher budget"):
+        spending.spend("second", {"image": 3.0}, 1.0)
+    assert spending.budget() == 4.0  # what was refused is not kept
     with pytest.raises(DeliveryError, match="the budget is 4"):
         spending.spend("second", {"image": 3.5})
     with pytest.raises(DeliveryError, match="has a budget of 4 bits"):
         spending.most_after("second", {"image": 1.0}, 9.0)
     spending.set_budget(9.0)
     assert spending.spend("second", {"image": 3.5}) == 4.5
-
-
-def test_a_budget_is_taken_back_unless_another_one_was_set(tmp_path):
-    spending = Spending((tmp_path / "a.spent", tmp_path / "b.spent"), "one key")
-    spending.keep_budget(4.0)
-    spending.keep_budget(2.0)
-    spending.restore_budget(4.0, instead_of=3.0)
-    assert spending.budget() == 2.0
-    spending.restore_budget(4.0, instead_of=2.0)
-    assert spending.budget() == 4.0
-    spending.restore_budget(None, instead_of=4.0)
-    assert spending.budget() is None
 
 
 def test_of_two_files_the_lower_budget_counts_and_another_key_has_its_own(tmp_path):

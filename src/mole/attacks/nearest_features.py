@@ -29,20 +29,20 @@ def run(view: ProtectedView, _: np.random.Generator) -> Finding:
     by_label = None
     if fits is not None:
         choices = view.lists[most]
-        rows = view.rows[: len(choices)]
-        by_label = {most: likeliest(rows, view.candidates, view.channel, choices, fits)}
-    count = max(len(choices) for choices in view.lists.values())
+        some = view.rows[: len(choices)]
+        by_label = {most: likeliest(some, view.candidates, view.channel, choices, fits)}
+    rows = max(len(choices) for choices in view.lists.values())
     numbers = " or ".join(f"{count:,}" for count in view.lists)
     return Finding(
         words=(
-            f"For each of {count:,} rows, {numbers} candidate images were put through the front, without "
+            f"For each of {rows:,} rows, {numbers} candidate images were put through the front, without "
             "noise, and the one that is likeliest to be behind the row was picked; of equally likely ones "
             "the nearest."
             + ("" if fits is None else " Then the same was done among candidates with the row's label.")
         ),
         picked=picked,
         picked_by_label=by_label,
-        facts={"rows": count, "candidates": list(view.lists), "numbers in a row": view.features},
+        facts={"rows": rows, "candidates": list(view.lists), "numbers in a row": view.features},
     )
 
 

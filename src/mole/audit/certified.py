@@ -112,7 +112,7 @@ def unsaid(delivery: Delivery, key: MorphKey | None) -> Iterator[str]:
     if labelled := labelled_splits(delivery):
         yield (
             f"Labels leave besides, in {joined([shown(name) for name in labelled])}{label_bits(manifest)}. "
-            "They leave only candidates of one class, before anybody looks at a row: what holds of many "
+            "They narrow candidates down to one class before anybody looks at a row: what holds of many "
             "candidates holds of those that are left."
         )
     if manifest.columns:
@@ -145,7 +145,7 @@ def _other_deliveries(delivery: Delivery, key: MorphKey | None) -> str:
     times += [counted(found.requests, "request")] if found.requests else []
     return (
         f"Several deliveries of one image add up as well: in {joined(times)} under this key so far, no "
-        f"image of this one has given away more than {counted_bits(found.bits)}."
+        f"image in this delivery has given away more than {counted_bits(found.bits)}."
     )
 
 

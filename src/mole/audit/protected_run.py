@@ -31,7 +31,7 @@ from mole.audit.trying import try_all
 from mole.audit.verdicts import status_of
 from mole.errors import DeliveryError, MoleWarning, ParameterError
 from mole.exchange.delivery import Delivery
-from mole.exchange.protection_words import protection_in_words
+from mole.exchange.protection_words import protection_in_words, what_else
 from mole.exchange.shards import SCALES
 from mole.foreign_text import shown
 from mole.progress import Progress
@@ -129,7 +129,10 @@ def audit_protected(
     return Report(
         subject=_facts(delivery, subject),
         headline=protected_headline(
-            verdicts, certificates, bits_so_far(delivery, given.key), is_labelled=is_labelled
+            verdicts,
+            certificates,
+            bits_so_far(delivery, given.key),
+            besides=what_else(delivery.manifest, is_labelled=is_labelled),
         ),
         date=datetime.now(UTC).date().isoformat(),
         warnings=tuple(doubts),

@@ -72,6 +72,8 @@ def _picked(finding: Finding, truth: ProtectedTruth, certificate: Certificate) -
         )  # fmt: skip
     for count, places in (finding.picked_by_label or {}).items():
         left, hits = truth.alike[count], int((places == truth.right[count]).sum())
+        if left.max() == 1:  # labels alone tell all images apart
+            continue
         yield Bounded(
             f"Picked out of {count:,}, labels known", share_of(hits, len(places)),
             chance=float(np.mean(1 / left)), bound=_bound_of_lists(left, certificate), meaning=BY_LABEL,

@@ -12,7 +12,7 @@ from mole.audit.bounded import Bounded
 from mole.audit.certified import Certified
 from mole.audit.levels import Level, Promise, Status
 from mole.audit.report import AttackReport, Verdict
-from mole.exchange.protection_words import counted_bits
+from mole.exchange.protection_words import SINGLED_OUT, counted_bits
 from mole.foreign_text import shown
 
 IMPLEMENTATION = "so the implementation is broken"
@@ -24,7 +24,7 @@ FEWER = "If that is too much, deliver with fewer bits."
 TOO_WEAK = "The certificate allows that: deliver with fewer bits, and treat this delivery like the images."
 NOT_THIS_ONE = "Do not hand this delivery over"
 NO_BETTER = "no better than the mean image"
-SINGLED_OUT = 0.5  # of the rows that have most candidates: their images are not hidden
+MANY = 100  # candidates: picking most images out of fewer says little
 
 
 def status_of_figures(figures: Sequence[Bounded], *, is_rebuilt: bool = False) -> Status:
@@ -43,8 +43,9 @@ def status_of_figures(figures: Sequence[Bounded], *, is_rebuilt: bool = False) -
 
 def _is_picked_out(figures: Sequence[Bounded]) -> bool:
     """Whether most images are picked out of the most candidates, which does not hide them."""
-    picked = {one.candidates: one.measured.value for one in figures if one.candidates is not None}
-    return bool(picked) and picked[max(picked)] >= SINGLED_OUT
+    picked = {one.candidates: one.measured.low for one in figures if one.candidates is not None}
+    most = max(picked, default=0)
+    return most >= MANY and picked[most] >= SINGLED_OUT
 
 
 def protected_verdicts(
@@ -81,7 +82,9 @@ def _verdict(reader: Reader, attacks: Sequence[AttackReport], noise: str | None)
     if best == Level.LEAKS:
         sentence = f"does better than chance, and no better than the certificate allows: {told}"
         return Verdict(reader, Level.WITHIN, sentence, FEWER, promise=Promise.KEPT)
-    return Verdict(reader, best, f"does no better than chance: {told}", "", promise=Promise.KEPT)
+    return Verdict(
+        reader, best, f"gets nothing that could be told from chance: {told}", "", promise=Promise.KEPT
+    )
 
 
 def _told(reader: Reader, figures: Sequence[Bounded]) -> str:
@@ -103,7 +106,7 @@ def protected_headline(
     certificates: Sequence[Certified],
     so_far: float | None = None,
     *,
-    is_labelled: bool = False,
+    besides: str = "",
 ) -> str:
     """All verdicts in a sentence or two, the certificate first unless it does not hold.
 
@@ -111,7 +114,7 @@ def protected_headline(
         verdicts: one for each attacker.
         certificates: of each split.
         so_far: bits that no image has exceeded in all that left under the key, if that was counted.
-        is_labelled: whether labels leave as well.
+        besides: what leaves with each row, such as its label.
     """
     promises = {verdict.promise for verdict in verdicts}
     if Promise.EXCEEDED in promises:
@@ -121,7 +124,7 @@ def protected_headline(
             f"{NOT_THIS_ONE}: its rows do not have the noise that its certificate speaks of, "
             f"{IMPLEMENTATION}."
         )
-    told = _bits(certificates, so_far, " besides its label" if is_labelled else "")
+    told = _bits(certificates, so_far, f" besides its {besides}" if besides else "")
     if Promise.WEAK in promises:
         return f"{told}, and that is too much to hide images: treat this delivery like them."
     untested = [verdict.attacker.label for verdict in verdicts if verdict.promise == Promise.UNTESTED]

@@ -64,7 +64,7 @@ def ledger(
         "rows": sum(entry.rows for entry in deliveries),
         **({"copies": len(entries) - len(deliveries)} if len(entries) > len(deliveries) else {}),
         "first layers": layers,
-        **_spent(Spending.kept(found), entries, requests),
+        **_spent(Spending.kept(found), found.delivery_ids(), entries, requests),
         **_asked(requests),
     }
     if as_json:
@@ -103,13 +103,13 @@ def _asked(requests: Sequence[LoggedRequest]) -> dict[str, Any]:
 
 
 def _spent(
-    spending: Spending, entries: Sequence[Entry], requests: Sequence[LoggedRequest]
+    spending: Spending, recorded: set[str], entries: Sequence[Entry], requests: Sequence[LoggedRequest]
 ) -> dict[str, Any]:
     """The most that any image has given away, where deliveries were protected, and the budget."""
     budget = spending.budget()
     limit = {} if budget is None else {"budget in bits": budget}
-    begun = spending.deliveries() - {entry.delivery_id for entry in entries}
-    told = {"begun, and not finished": len(begun)} if begun else {}
+    begun = spending.deliveries() - recorded
+    told = {"unfinished deliveries": len(begun)} if begun else {}
     bits = [entry.bits for entry in entries] + [one.bits for one in requests]
     if not begun and all(one is None for one in bits):
         return limit

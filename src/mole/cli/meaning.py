@@ -41,7 +41,7 @@ def _protected(made: Delivered) -> Iterator[str]:
     yield from protection_in_words(manifest, is_labelled=made.has_labels)
     if made.spent is not None:
         yield (
-            "In all deliveries under this key so far, no image of this one has given away more than "
+            "In all deliveries under this key so far, no image in this delivery has given away more than "
             f"{counted_bits(made.spent)}."
         )
     yield "Several images of one person, and several deliveries of one image, add up."

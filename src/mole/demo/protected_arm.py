@@ -1,7 +1,7 @@
 """The fourth arm: noisy features in the place of images, sealed and morphed besides.
 
 The developer makes a front from the network that it trained on public images. The provider hands over what
-the front makes of its own ones, cut to a fixed length and with noise. The developer fits a head to that and
+the front makes of its own ones, of a limited length, with noise. The developer fits a head to that and
 returns it, and the provider uses it at home: on clean features of new images, which nobody else sees.
 """
 

@@ -46,8 +46,8 @@ PROTECTED = """\
 These rows are features of images, scaled down to a fixed length at most, with fresh noise that was never
 stored. What they tell is bounded, for everybody and for ever:"""
 BESIDES = """\
-Bits are an average over images. Labels, further columns and the number of rows leave besides. Several
-rows of one image, or of one person, add up."""
+Bits are an average over images. Labels and further columns leave besides, where
+there are any, and so does the number of rows. Several rows of one image, or of one person, add up."""
 
 
 def dataset_card(
@@ -74,7 +74,8 @@ def dataset_card(
 {rows}
 {views}{names}
 Check it with `mole verify`, and {_training(manifest)}. Where
-this folder is called `delivery` (if it is sealed, give `identity="developer.txt"` to the first two calls):
+this folder is called `delivery` (if it is sealed, only the first call works, with your identity:
+`identity="developer.txt"`):
 
 {_code(manifest)}
 {_safety(manifest, is_labelled=labels is not None)}
@@ -109,8 +110,8 @@ def _training(manifest: Manifest) -> str:
     if manifest.protection is None:
         return "train on it with `mole.torch.attach` and `mole.torch.MorphedDataset`"
     return (
-        "fit a head to it with `mole train`, which knows about the noise. Its owner\n"
-        "makes the head fit for clean images with `mole export-head`"
+        "fit a head to it with `mole train`, which knows about the noise. The\n"
+        "data's owner makes the head fit for clean images with `mole export-head`"
     )
 
 

@@ -14,7 +14,7 @@ ALT = (
     "Two panels over the bits that a method lets through about an image. Above, accuracy: features with "
     "noise lose it while hundreds of bits still pass; protected deliveries lose it slowly, down to one bit."
     " Below, the share of images that the best attacker picks out: all of them for features with noise and "
-    "for MoLe, a few per cent for protected deliveries at one bit."
+    "for MoLe, few of them for protected deliveries at one bit."
 )
 NO_LIMIT = 3e5  # bits, where the drawing has methods without a certificate
 PUBLISHED = (

@@ -46,7 +46,7 @@ class PlainFront:
         return cls(components, _features(components, public))
 
     def __call__(self, images: Array) -> npt.NDArray[np.float64]:
-        """Features, cut to the length that the certificate counts on: (n, *shape) to (n, d)."""
+        """Features, of the length that the certificate counts on at most: (n, *shape) to (n, d)."""
         return _features(self.components, images)
 
 

@@ -73,11 +73,11 @@ class Certificate:
     def for_bits(cls, bits: float, *, features: int, clip: float = 1.0) -> "Certificate":
         """The noise that keeps a row to so many bits on average."""
         if not 0 < bits < math.inf:
-            raise ParameterError(f"bits are a positive number, not {bits:g}")
+            raise ParameterError(f"bits must be a positive number, not {bits:g}")
         growth = math.expm1(2 * bits * math.log(2) / features) if bits < 500 * features else math.inf
         gaussian = clip / math.sqrt(features * growth) if growth else math.inf
         if gaussian < SMALLEST:
-            raise ParameterError(f"{bits:g} bits of a row would leave no noise: ask for fewer")
+            raise ParameterError(f"{bits:g} bits a row leave no noise: ask for fewer")
         start = cls.for_sigma(gaussian, features=features, clip=clip)
         return start if start.limit is None else _enough(start, lambda one: one.bits <= bits)
 

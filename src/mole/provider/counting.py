@@ -38,7 +38,6 @@ class Counting:
         out: str | os.PathLike[str] | Store,
     ) -> None:
         self._protect, self._source, self._key = protect, source, key
-        self._budget_before: float | None = None
         self._spending = Spending.beside(Ledger(key.fingerprint, key.path))
         place = absolute(out) if isinstance(out, str | os.PathLike) else out.label
         draft = key.mac("draft", f"{plan.delivery_id} {without_secrets(str(place))}")
@@ -79,8 +78,6 @@ class Counting:
             DeliveryError: if an image would exceed its budget: others may have counted in the meantime.
         """
         self._spending.spend(self.plan.delivery_id, self._images, self._protect.budget)
-        self._budget_before = self._spending.budget()
-        self._spending.keep_budget(self._protect.budget)
 
     @cached_property
     def _images(self) -> dict[str, float]:
@@ -103,5 +100,3 @@ class Counting:
         with suppress(DeliveryError, OSError):
             if not store.names():
                 self._spending.forget(self.plan.delivery_id)
-                if self._protect.budget is not None:
-                    self._spending.restore_budget(self._budget_before, instead_of=self._protect.budget)

@@ -104,6 +104,10 @@ class Ledger:
         }
         return sorted(ours.values(), key=lambda entry: entry.date)
 
+    def delivery_ids(self) -> set[str]:
+        """Of everything in its files, under whatever key: another one may have lain beside them."""
+        return {entry.delivery_id for path in self.paths() for entry in _read(path)}
+
     def deliveries(self) -> list[Entry]:
         """Every delivery under this key once, as it was first written: copies hold the same rows."""
         first: dict[str, Entry] = {}

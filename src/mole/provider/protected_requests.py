@@ -85,10 +85,9 @@ class ProtectedRequests:
         for one in originals:
             digest = one if isinstance(one, str) else image_digest(one, self._key)
             given[digest] = given.get(digest, 0.0) + self.bits
-        self._spending.spend(REQUEST + secrets.token_hex(16), given, self._budget)
-        if not self._is_kept:  # once: it may be set anew while requests are made
-            self._spending.keep_budget(self._budget)
-            self._is_kept = True
+        keep = not self._is_kept  # once: it may be set anew while requests are made
+        self._spending.spend(REQUEST + secrets.token_hex(16), given, self._budget, keep=keep)
+        self._is_kept = True
         return self._protector.rows(plain, SPLIT)
 
     def close(self) -> None:

@@ -44,6 +44,13 @@ class GivenAway(NamedTuple):
     requests: int
 
 
+class Limit(NamedTuple):
+    """Bits that no image may exceed, None for no limit; and whether that is kept already."""
+
+    bits: float | None
+    is_kept: bool
+
+
 @dataclass(frozen=True)
 class Spending:
     """What the images of one key have given away.
@@ -113,23 +120,6 @@ class Spending:
         with self._files(alone=True) as files:
             self._keep(files, bits)
 
-    def keep_budget(self, bits: float | None) -> None:
-        """Keep a budget that something was made under, unless a lower one is kept already."""
-        with self._files(alone=True) as files:
-            kept = self._kept(files)
-            if bits is not None and (kept is None or bits < kept):
-                self._keep(files, bits)
-
-    def restore_budget(self, bits: float | None, *, instead_of: float) -> None:
-        """Take back a budget that was kept, unless somebody has set another one since."""
-        with self._files(alone=True) as files:
-            if self._kept(files) != instead_of:
-                return
-            for found in files:
-                found.execute("DELETE FROM budget WHERE key = ?", (self.key,))
-            if bits is not None:
-                self._keep(files, bits)
-
     def most_after(self, delivery: str, images: Mapping[str, float], budget: float | None = None) -> float:
         """The most that any image of a delivery will have given away with it, counted once.
 
@@ -142,22 +132,33 @@ class Spending:
             DeliveryError: if some would, or if the budget is above the one that is kept.
         """
         with self._files() as files:
-            return _most_after(files, delivery, images, self._limit(files, budget), budget)
+            return _most_after(files, delivery, images, self._limit(files, budget))
 
-    def spend(self, delivery: str, images: Mapping[str, float], budget: float | None = None) -> float:
+    def spend(
+        self, delivery: str, images: Mapping[str, float], budget: float | None = None, *, keep: bool = True
+    ) -> float:
         """Count a delivery, once; the most that any of its images has given away with it.
 
         Nobody else counts between a look at what was given away and this: two deliveries that are made at
         once do not exceed a budget together.
 
+        Args:
+            delivery: its id.
+            images: bits that each of its images gives away, by digest.
+            budget: as in `most_after`.
+            keep: hold what comes later to this budget, too, unless a lower one is kept already.
+
         Raises:
             DeliveryError: as `most_after`; nothing is counted then.
         """
         with self._files(alone=True) as files:
-            most = _most_after(files, delivery, images, self._limit(files, budget), budget)
+            limit = self._limit(files, budget)
+            most = _most_after(files, delivery, images, limit)
             rows = [(delivery, image, bits) for image, bits in images.items()]
             for found in files:
                 found.executemany(COUNT, rows)
+            if keep and budget is not None and not limit.is_kept:
+                self._keep(files, budget)
         return most
 
     def given_away(self, delivery: str) -> "GivenAway | None":
@@ -195,7 +196,7 @@ class Spending:
         for found in files:
             found.execute("INSERT OR REPLACE INTO budget VALUES (?, ?)", (self.key, bits))
 
-    def _limit(self, files: Sequence[sqlite3.Connection], budget: float | None) -> float | None:
+    def _limit(self, files: Sequence[sqlite3.Connection], budget: float | None) -> Limit:
         """What holds: the budget that is given, or else the one that is kept."""
         kept = self._kept(files)
         if budget is not None and kept is not None and budget > kept:
@@ -203,7 +204,7 @@ class Spending:
                 f"this key has a budget of {kept:.4g} bits for each image, and {budget:.4g} were asked "
                 "for: leave the budget out, or set a higher one with 'mole ledger' first"
             )
-        return kept if budget is None else budget
+        return Limit(kept if budget is None else budget, is_kept=budget is None or budget == kept)
 
     @contextmanager
     def _files(self, *, alone: bool = False) -> Iterator[list[sqlite3.Connection]]:
@@ -266,21 +267,19 @@ def _most_after(
     files: Sequence[sqlite3.Connection],
     delivery: str,
     images: Mapping[str, float],
-    limit: float | None,
-    given: float | None,
+    limit: Limit,
 ) -> float:
-    """What `Spending.most_after` returns, with the limit that holds and the budget that was given."""
     before, counted_for_it = _totals(files, images), _bits_of(files, delivery)
     after = [
         before.get(image, 0.0) + max(0.0, bits - counted_for_it.get(image, 0.0))
         for image, bits in images.items()
     ]
     most = max(after, default=0.0)
-    if limit is not None and most > limit * (1 + MARGIN):
-        over = sum(total > limit * (1 + MARGIN) for total in after)
+    if limit.bits is not None and most > limit.bits * (1 + MARGIN):
+        over = sum(total > limit.bits * (1 + MARGIN) for total in after)
         raise DeliveryError(
             f"{counted(over, 'image')} would have given away up to {most:.4g} bits in all deliveries "
-            f"under this key, and the budget is {limit:.4g}: deliver with fewer bits, leave them out, "
-            + ("or set a higher budget with 'mole ledger'" if given is None else "or give a higher budget")
+            f"under this key, and the budget is {limit.bits:.4g}: deliver with fewer bits, leave them out, "
+            + ("or set a higher budget with 'mole ledger'" if limit.is_kept else "or give a higher budget")
         )
     return most

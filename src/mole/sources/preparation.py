@@ -66,7 +66,8 @@ class Preparation:
         if (self.mode or self.resize) and len(self.input_shape) != 3:
             raise ParameterError(
                 f"the {self.taker} takes {shape_text(self.input_shape)}, which is not an image: "
-                "leave out mode and resize" + ("" if len(self.input_shape) > 1 else ", or give a front")
+                "leave out mode and resize"
+                + (", or give a front" if self.taker == "layer" and len(self.input_shape) == 1 else "")
             )
 
     @classmethod
