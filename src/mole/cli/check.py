@@ -106,6 +106,7 @@ def recover(
         show({"ids": str(path), "rows": table.num_rows, "columns": table.column_names}, as_json=as_json)
         return
     found = provider.opened_for(delivery, opened, identity)
+    provider.refuse_protected(found)
     forms.check_form(found, form)
     originals = None if data is None else Originals.of(open_source(data, labels=False), found, opened)
     with (

@@ -40,6 +40,19 @@ class _Rows(NamedTuple):
     ids: Sequence[str]
 
 
+def refuse_protected(delivery: Delivery) -> None:
+    """Refuse a delivery that holds no images.
+
+    Raises:
+        DeliveryError: with the reason.
+    """
+    if delivery.manifest.protection is not None:
+        raise DeliveryError(
+            f"{delivery.label} cannot be turned back into images: it is protected, and holds features of "
+            "them with noise that was never stored, which no key takes away"
+        )
+
+
 def recover(
     delivery: Delivery | Store | Address,
     key: MorphKey,
@@ -57,11 +70,7 @@ def recover(
         DeliveryError: if the key is not the one that made the delivery, or the delivery is protected.
     """
     opened = opened_for(delivery, key, identity)
-    if opened.manifest.protection is not None:
-        raise DeliveryError(
-            f"{opened.label} cannot be turned back into images: it is protected, and holds features of "
-            "them with noise that was never stored, which no key takes away"
-        )
+    refuse_protected(opened)
     arrays: Arrays = {}
     done, total = 0, sum(facts.rows // facts.views for facts in opened.manifest.splits.values())
     for split in opened.manifest.splits:
